@@ -1,0 +1,1 @@
+# Everything a user or contributor starts is here; `make help` lists it.

@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, the nodecare contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The controller's half of node_check: chooses what to read, sends the probe, judges what comes back."""
+
+from __future__ import annotations
+
+import time
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+from ..plugin_utils import _judge
+from ..plugin_utils._policy import PolicyError, policy
+from ..plugin_utils._rules import RULES
+
+ARGUMENTS = {
+    "checks": {"type": "list", "elements": "str", "default": ["*"]},
+    "exclude": {"type": "list", "elements": "str", "default": []},
+    "policy": {"type": "dict", "default": {}},
+    "timeout": {"type": "float", "default": 5.0},
+    "return_facts": {"type": "bool", "default": True},
+}
+
+
+class ActionModule(ActionBase):
+    _requires_connection = True
+    _supports_check_mode = True
+
+    def run(self, tmp=None, task_vars=None):
+        super().run(tmp, task_vars)
+        _spec, arguments = self.validate_argument_spec(ARGUMENTS)
+        try:
+            chosen = _judge.select(arguments["checks"], arguments["exclude"])
+            checked = policy(arguments["policy"], known_rules=list(RULES))
+        except (_judge.SelectionError, PolicyError) as error:
+            raise AnsibleActionFail(str(error)) from None
+        node = task_vars["inventory_hostname"]
+        answer, sent, received = self._read(_judge.areas(chosen), arguments["timeout"], task_vars)
+        facts = answer.get("facts")
+        if answer.get("failed") or not isinstance(facts, dict):
+            why = _reason(answer)
+            findings = [_judge.judge_lost(node, "node.unreadable", why, checked)]
+            return {"failed": True, "changed": False, "msg": why, "findings": findings, "summary": _judge.summary(findings)}
+        facts["taken"].update(sent=sent, received=received)
+        findings = _judge.judge_node(node, facts, checked, chosen)
+        result = {"changed": False, "findings": findings, "summary": _judge.summary(findings), "policy": arguments["policy"]}
+        return {**result, "facts": facts} if arguments["return_facts"] else result
+
+    def _read(self, areas, timeout, task_vars):
+        """One round trip, with the controller's clock on both sides of it."""
+        sent = time.time()
+        answer = self._execute_module(module_name="nodecare.kubernetes.node_check", module_args={"checks": areas, "timeout": timeout}, task_vars=task_vars)
+        return answer, sent, time.time()
+
+
+def _reason(answer):
+    """The one line of a failed module's output that says why."""
+    said = str(answer.get("module_stderr") or answer.get("msg") or "no facts came back").strip().splitlines()
+    return said[-1] if said else "no facts came back"

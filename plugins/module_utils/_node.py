@@ -1,0 +1,396 @@
+# Copyright: (c) 2026, the nodecare contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PRIVATE. The only door from a probe to the machine.
+
+Every look through it has a deadline and a size limit, and what could not be seen is kept as a *problem* under the name
+of the fact that was being gathered. So a probe needs no ``try`` of its own, and a rule can later tell "there is nothing"
+from "nobody could look".
+"""
+
+from __future__ import annotations
+
+import errno
+import fnmatch
+import json
+import os
+import selectors
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import threading
+import time
+
+TEXT_LIMIT = 1 << 20
+SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin:/opt/cni/bin:/snap/bin"
+DENIED = (errno.EACCES, errno.EPERM)
+ABSENT = (errno.ENOENT, errno.ENOTDIR)
+
+
+class Answer:
+    """What a command or a socket said, and how long it took to say it."""
+
+    def __init__(self, state, code=None, out="", err="", seconds=0.0):
+        self.state = state  # answered | absent | hung | refused
+        self.code = code
+        self.out = out
+        self.err = err
+        self.seconds = round(seconds, 3)
+
+    @property
+    def ok(self):
+        return self.state == "answered" and self.code in (0, 200)
+
+    def json(self):
+        """The answer as JSON, or None when it is none."""
+        try:
+            return json.loads(self.out) if self.ok else None
+        except ValueError:
+            return None
+
+
+class Node:
+    """The machine that this code runs on; ``root`` lets tests show it a directory instead."""
+
+    def __init__(self, root="/", deadline=5.0, units=()):
+        self.root = root.rstrip("/")
+        self.deadline = deadline
+        self.problems = []
+        self._unit_names = sorted(set(units))
+        self._systemd = None
+        self._asking = threading.Lock()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._here = threading.local()
+
+    # -- gathering -----------------------------------------------------------------------------------------------------
+
+    def facts(self, parts, into=None):
+        """Gather a table of facts, each by itself: one that raises becomes None and a problem, the others go on."""
+        facts = {} if into is None else into
+        for name, look in parts.items():
+            self._gather(name, look, facts)
+        return facts
+
+    def together(self, parts, into=None):
+        """Like ``facts``, but side by side: for those that wait for a daemon."""
+        facts = {} if into is None else into
+        threads = [self.beside(self._gather, name, look, facts) for name, look in parts.items()]
+        for thread in threads:
+            thread.join()
+        return facts
+
+    def each(self, looks):
+        """What a list of functions finds, in one list; each is named in the problems by its own name."""
+        found = []
+        for look in looks:
+            found.extend(self.look(look.__name__, look) or [])
+        return found
+
+    def look(self, name, look):
+        """Call ``look(node)`` under the name of its fact."""
+        above = self.path
+        self._here.path = above + (name,)
+        try:
+            return look(self)
+        except Exception as error:  # pylint: disable=broad-except
+            self.problem(look.__name__, "%s: %s" % (type(error).__name__, error), "error")
+            return None
+        finally:
+            self._here.path = above
+
+    def beside(self, work, *arguments):
+        """Start a piece of work in a thread that inherits the fact's name and never keeps the process alive."""
+        above = self.path
+
+        def start():
+            self._here.path = above
+            work(*arguments)
+
+        thread = threading.Thread(target=start, daemon=True)
+        thread.start()
+        return thread
+
+    def _gather(self, name, look, facts):
+        value = self.look(name, look)
+        with self._lock:
+            if not self._closed:
+                facts[name] = value
+
+    def close(self):
+        """Time is up: whatever still runs can no longer write into the facts."""
+        with self._lock:
+            self._closed = True
+
+    @property
+    def path(self):
+        return getattr(self._here, "path", ())
+
+    def problem(self, what, why, kind, fact=None):
+        """Note what could not be seen. ``kind`` is denied, hung, late or error."""
+        entry = {"fact": fact or ".".join(self.path), "what": str(what), "why": str(why), "kind": kind}
+        with self._lock:
+            if not self._closed and entry not in self.problems:
+                self.problems.append(entry)
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def at(self, path):
+        return self.root + path
+
+    def read(self, path, limit=TEXT_LIMIT):
+        """The text of a file, or None. That a file is not there is an answer; that it is forbidden is a problem."""
+        try:
+            # O_NONBLOCK: a FIFO in place of a configuration file must not hang the probe.
+            handle = os.open(self.at(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            return self._unseen(path, error)
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                self.problem(path, "is not a regular file", "error")
+                return None
+            chunks, size = [], 0
+            while size < limit:
+                chunk = os.read(handle, min(65536, limit - size))
+                if not chunk:
+                    break
+                chunks.append(chunk)
+                size += len(chunk)
+            return b"".join(chunks).decode("utf-8", "replace")
+        except OSError as error:
+            return self._unseen(path, error)
+        finally:
+            os.close(handle)
+
+    def lines(self, path):
+        """The lines of a file; none where there is no such file."""
+        return (self.read(path) or "").splitlines()
+
+    def number(self, path):
+        """A file that holds one integer, as /proc and /sys do; None where there is none."""
+        text = (self.read(path) or "").strip()
+        return int(text) if text.lstrip("-").isdigit() else None
+
+    def list(self, path):
+        """The sorted names in a directory; none where there is no such directory."""
+        try:
+            return sorted(name.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for name in os.listdir(self.at(path)))
+        except OSError as error:
+            self._unseen(path, error)
+            return []
+
+    def glob(self, pattern):
+        """Paths that match a pattern with wildcards in any component, sorted, as seen from the node's root."""
+        found = [""]
+        for part in pattern.strip("/").split("/"):
+            if not any(sign in part for sign in "*?["):
+                found = [path + "/" + part for path in found]
+            else:
+                found = [path + "/" + name for path in found for name in self.list(path or "/") if fnmatch.fnmatchcase(name, part)]
+        return [path for path in found if self.exists(path)]
+
+    def exists(self, path):
+        return os.path.lexists(self.at(path))
+
+    def target(self, path):
+        """Where a symbolic link points to, as written; None for anything else."""
+        try:
+            return os.readlink(self.at(path))
+        except OSError as error:
+            return None if error.errno == errno.EINVAL else self._unseen(path, error)
+
+    def stat(self, path):
+        try:
+            return os.stat(self.at(path))
+        except OSError as error:
+            return self._unseen(path, error)
+
+    def room(self, path):
+        """statvfs of the file system that holds a path."""
+        try:
+            return os.statvfs(self.at(path))
+        except OSError as error:
+            return self._unseen(path, error)
+
+    def _unseen(self, path, error):
+        if error.errno not in ABSENT:
+            self.problem(path, error.strerror.lower(), "denied" if error.errno in DENIED else "error")
+
+    # -- programs ------------------------------------------------------------------------------------------------------
+
+    def program(self, name):
+        """The path of an executable, also from a login without the administrator's directories in its PATH."""
+        for directory in SEARCH_PATH.split(":"):
+            path = directory + "/" + name
+            if os.access(self.at(path), os.X_OK) and not os.path.isdir(self.at(path)):
+                return path
+        return None
+
+    def run(self, argv, deadline=None):
+        """Run a program until its deadline; never through a shell, never reading more than the limit."""
+        program = argv[0] if "/" in argv[0] else self.program(argv[0])
+        if program is None:
+            return Answer("absent")
+        start = time.monotonic()
+        try:
+            process = subprocess.Popen(  # pylint: disable=ansible-bad-function
+                [self.at(program)] + list(argv[1:]),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                env={"PATH": SEARCH_PATH, "LC_ALL": "C", "HOME": os.environ.get("HOME", "/")},
+            )
+        except OSError as error:
+            if error.errno in ABSENT:
+                return Answer("absent")
+            self._unseen(program, error)
+            return Answer("refused", err=error.strerror)
+        limit = self.deadline if deadline is None else deadline
+        out, err, done = _read_all(process, start + limit)
+        seconds = time.monotonic() - start
+        if not done:
+            _end(process)
+            self.problem(" ".join(argv), "no answer within %g s" % limit, "hung")
+            return Answer("hung", out=out, err=err, seconds=seconds)
+        return Answer("answered", process.returncode, out, err, seconds)
+
+    def units(self, *patterns):
+        """systemd's view of units, by name. All areas share one call: the ``UNITS`` of every probe are asked for at once."""
+        with self._asking:
+            if self._systemd is None:
+                self._systemd = self._ask_systemd()
+            units, trouble = self._systemd
+        if trouble:
+            self.problem("systemctl show", *trouble)
+        return {name: unit for name, unit in units.items() if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)}
+
+    def unit(self, name):
+        """One unit's properties; an empty table where systemd does not know it."""
+        return self.units(name).get(name, {})
+
+    UNIT_PROPERTIES = (
+        "Id,Names,LoadState,ActiveState,SubState,UnitFileState,FragmentPath,DropInPaths,SourcePath,MainPID,NRestarts,Result,ExecMainStatus,"
+        "ActiveEnterTimestamp,ActiveEnterTimestampMonotonic,KillMode,Delegate,Restart,ExecStart,EnvironmentFiles,WantedBy,RequiredBy,"
+        "Requires,BindsTo,What,LimitNOFILE,TasksMax"
+    )
+
+    def _ask_systemd(self):
+        if not self._unit_names:
+            return {}, None
+        answer = self.run(["systemctl", "show", "--no-pager", "--property=" + self.UNIT_PROPERTIES, "--"] + self._unit_names)
+        if answer.state == "hung":
+            return {}, ("no answer within %g s" % answer.seconds, "hung")
+        units = {}
+        for block in answer.out.split("\n\n"):
+            unit = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+            if unit.get("Id") and unit.get("LoadState") != "not-found":
+                units[unit["Id"]] = unit
+        if answer.ok:
+            return units, None
+        return units, (answer.err.strip().splitlines()[0] if answer.err.strip() else "systemctl is " + answer.state, "error")
+
+    # -- sockets -------------------------------------------------------------------------------------------------------
+
+    def http(self, address, path, deadline=None):
+        """One GET over a unix socket (a path) or TCP (a host and a port): no proxy, no redirect, no TLS."""
+        limit = self.deadline if deadline is None else deadline
+        start = time.monotonic()
+        unix = isinstance(address, str)
+        link = socket.socket(socket.AF_UNIX if unix else socket.AF_INET, socket.SOCK_STREAM)
+        what = "%s %s" % (address if unix else "%s:%s" % tuple(address), path)
+        try:
+            link.settimeout(limit)
+            link.connect(self.at(address) if unix else tuple(address))
+            link.sendall(("GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n" % path).encode())
+            answer = b""
+            while len(answer) < TEXT_LIMIT:
+                left = start + limit - time.monotonic()
+                if left <= 0:
+                    raise socket.timeout()
+                link.settimeout(left)
+                chunk = link.recv(65536)
+                if not chunk:
+                    break
+                answer += chunk
+        except socket.timeout:
+            self.problem(what, "no answer within %g s" % limit, "hung")
+            return Answer("hung", seconds=time.monotonic() - start)
+        except OSError as error:
+            if error.errno in DENIED:
+                self._unseen(what, error)
+            return Answer("absent" if error.errno in ABSENT else "refused", err=error.strerror or str(error), seconds=time.monotonic() - start)
+        finally:
+            link.close()
+        head, _blank, body = answer.decode("utf-8", "replace").partition("\r\n\r\n")
+        words = head.split(None, 2)
+        code = int(words[1]) if len(words) > 1 and words[1].isdigit() else None
+        return Answer("answered", code, body, seconds=time.monotonic() - start)
+
+    def dump(self, message, family=0):
+        """The payloads of one rtnetlink dump, in the kernel's own order: Calico's choice depends on that order."""
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as link:
+            link.settimeout(self.deadline)
+            link.bind((0, 0))
+            # struct nlmsghdr {length, type, flags = REQUEST | DUMP, sequence, port}, then the family and padding.
+            link.send(struct.pack("=IHHIIB15x", 32, message, 0x301, 0, 0, family))
+            payloads = []
+            while True:
+                packet = link.recv(1 << 20)
+                while len(packet) >= 16:
+                    size, kind = struct.unpack_from("=IH", packet)
+                    if kind == 3:  # NLMSG_DONE
+                        return payloads
+                    if kind == 2:  # NLMSG_ERROR
+                        code = -struct.unpack_from("=i", packet, 16)[0]
+                        raise OSError(code, os.strerror(code))
+                    payloads.append(packet[16:size])
+                    packet = packet[(size + 3) & ~3 :]
+
+    # -- time ----------------------------------------------------------------------------------------------------------
+
+    def clock(self):
+        return time.time()
+
+    def sleep(self, seconds):
+        time.sleep(seconds)
+
+
+def _read_all(process, until):
+    """Both streams of a process, side by side: (out, err, ended in time)."""
+    texts = {process.stdout: [], process.stderr: []}
+    sizes = {process.stdout: 0, process.stderr: 0}
+    with selectors.DefaultSelector() as ready:
+        for stream in texts:
+            ready.register(stream, selectors.EVENT_READ)
+        while ready.get_map():
+            left = until - time.monotonic()
+            if left <= 0:
+                break
+            for key, _events in ready.select(left):
+                chunk = os.read(key.fd, 65536)
+                if not chunk:
+                    ready.unregister(key.fileobj)
+                elif sizes[key.fileobj] < TEXT_LIMIT:
+                    texts[key.fileobj].append(chunk)
+                    sizes[key.fileobj] += len(chunk)
+        done = not ready.get_map()
+    try:
+        process.wait(max(0.0, until - time.monotonic()) if done else 0)
+    except subprocess.TimeoutExpired:
+        done = False
+    out, err = (b"".join(texts[stream]).decode("utf-8", "replace") for stream in (process.stdout, process.stderr))
+    process.stdout.close()
+    process.stderr.close()
+    return out, err, done
+
+
+def _end(process):
+    """Kill the program and its children. One that sits in an uninterruptible wait is left behind: waiting for it would hang us too."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(0.5)
+    except (OSError, subprocess.TimeoutExpired):
+        pass

@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, the nodecare contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PRIVATE. The probes, by area, and how one reading of a node is taken.
+
+An area is a module with three tables: ``FACTS`` (name -> function of the node, gathered one after the other),
+``WAITING`` (the same for facts that wait for a daemon, gathered side by side) and ``UNITS`` (the systemd units that it
+wants to know about).
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+
+from .._node import Node
+from . import host, kubelet, links, load, runtime, swap
+
+AREAS = {
+    "swap": swap,
+    "links": links,
+    "runtime": runtime,
+    "kubelet": kubelet,
+    "load": load,
+    "host": host,
+}
+SCHEMA = "nodecare.node/1"
+IN_ALL = 4  # a reading may take this many deadlines, however many daemons hang
+
+
+def read(areas, deadline=5.0, root="/"):
+    """One facts document about this machine."""
+    chosen = {name: AREAS[name] for name in areas}
+    node = Node(root, deadline, units=[unit for area in chosen.values() for unit in area.UNITS])
+    return take(node, chosen, IN_ALL * deadline)
+
+
+def take(node, areas, in_all):
+    """Gather all areas side by side; what is not there in time stays missing, and is named among the problems."""
+    document = {"schema": SCHEMA, "taken": {"at": node.clock(), "euid": os.geteuid(), "python": platform.python_version()}}
+    start, cpu = time.monotonic(), time.process_time()
+    waiting = []
+    for name, area in areas.items():
+        document[name] = {}
+        waiting.append((node.beside(node.look, name, _gather(area, document[name])), name, area))
+    for thread, _name, _area in waiting:
+        thread.join(max(0.0, start + in_all - time.monotonic()))
+    for _thread, name, area in waiting:
+        for fact in {**area.FACTS, **area.WAITING}:
+            if fact not in document[name]:
+                node.problem(fact, "not finished within %g s" % in_all, "late", fact=name + "." + fact)
+    node.close()
+    document["taken"].update(seconds=round(time.monotonic() - start, 3), cpu=round(time.process_time() - cpu, 3), until=node.clock())
+    document["problems"] = node.problems
+    return document
+
+
+def _gather(area, facts):
+    def gather(node):
+        slow = node.beside(node.together, area.WAITING, facts)
+        node.facts(area.FACTS, facts)
+        slow.join()
+
+    return gather

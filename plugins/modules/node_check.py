@@ -1,0 +1,217 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the nodecare contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_check
+short_description: Read a Kubernetes node once and judge it
+version_added: 0.1.0
+description:
+  - Reads swap, links, container runtime, kubelet, load and host settings of a node in one round trip, and judges
+    the facts on the controller by rules with stable ids.
+  - Changes nothing on the node, needs nothing there but Python 3.8 and its standard library, and works before the
+    node has joined a cluster.
+  - What cannot be read, for example without root, makes the rules that need it answer V(unknown) with the reason, never
+    V(pass).
+author:
+  - The nodecare contributors (@nodecare)
+options:
+  checks:
+    description:
+      - What to judge, as areas (V(swap)), rule ids (V(swap.returns)) or globs (V(runtime.*)).
+      - Only the areas that the chosen rules need are read.
+      - A name that matches no rule is an error that lists the known ones.
+    type: list
+    elements: str
+    default: ["*"]
+  exclude:
+    description: What to leave out of O(checks), in the same words.
+    type: list
+    elements: str
+    default: []
+  policy:
+    description:
+      - Thresholds, disabled rules, changed severities and site rules.
+      - The thresholds and their defaults are listed in the collection's documentation of its rules.
+    type: dict
+    default: {}
+    suboptions:
+      thresholds:
+        description: Values that differ from the documented defaults.
+        type: dict
+        default: {}
+      networks:
+        description: The cluster's networks as lists of CIDRs, under the names V(pods), V(services) and V(nodes).
+        type: dict
+        default: {}
+      kubernetes_version:
+        description: The Kubernetes version that the node is to run, for nodes that have no kubelet yet.
+        type: str
+        default: ""
+      disable:
+        description: Rules that must not be judged, as areas, ids or globs. Each is reported as V(skip).
+        type: list
+        elements: str
+        default: []
+      severity:
+        description: Another severity (V(error), V(warning) or V(info)) for rules by area, id or glob.
+        type: dict
+        default: {}
+      site_rules:
+        description:
+          - Rules of your own.
+          - Each has O(policy.site_rules[].id), a JMESPath O(policy.site_rules[].query) over the facts and what its
+            result must be.
+        type: list
+        elements: dict
+        default: []
+        suboptions:
+          id:
+            description: A name such as V(site.kernel); it must start with V(site.).
+            type: str
+            required: true
+          title:
+            description: What is wrong when the rule fails. Defaults to the id.
+            type: str
+          query:
+            description: A JMESPath expression over the node's facts.
+            type: str
+            required: true
+          expect:
+            description:
+              - What the result must be, with exactly one of V(equals), V(not_equals), V(in), V(contains), V(matches),
+                V(at_least), V(at_most), V(empty) or V(exists) as its key.
+            type: dict
+            required: true
+          message:
+            description: What to tell the operator; V({value}) stands for what the query found.
+            type: str
+            required: true
+          severity:
+            description: How bad a failure is.
+            type: str
+            choices: [error, warning, info]
+            default: error
+  timeout:
+    description: How many seconds each look at a daemon, file system or program may take. A whole reading takes at most
+      four times as long.
+    type: float
+    default: 5.0
+  return_facts:
+    description: Whether RV(facts) are returned. Rules that compare nodes, and saved reports, need them.
+    type: bool
+    default: true
+extends_documentation_fragment:
+  - nodecare.kubernetes.read_only
+seealso:
+  - module: nodecare.kubernetes.report
+  - plugin: nodecare.kubernetes.judge
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Read and judge everything
+  nodecare.kubernetes.node_check:
+  register: nodecare_check
+
+- name: Only swap, and the bridges that docker left behind
+  nodecare.kubernetes.node_check:
+    checks: [swap, links.stray_bridge]
+
+- name: A small lab, and a rule of our own
+  nodecare.kubernetes.node_check:
+    exclude: [load.outlier]
+    policy:
+      thresholds:
+        load_per_cpu: 8
+      severity:
+        host.time: warning
+      site_rules:
+        - id: site.kernel
+          query: host.kernel.release
+          expect: {matches: '^6\.'}
+          message: this fleet runs kernel 6, not {value}
+"""
+
+RETURN = r"""
+facts:
+  description: What the probes read, C(schema) C(nodecare.node/1). Areas that no chosen rule needs are not there.
+  returned: when O(return_facts=true) and the node could be read
+  type: dict
+  sample: {"schema": "nodecare.node/1", "swap": {"active": []}}
+findings:
+  description: One verdict for each rule, or several where a rule found several things.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    id: {description: The rule's stable id., type: str, sample: swap.active}
+    node: {description: The node's name in the inventory., type: str, sample: worker-3}
+    status: {description: 'V(pass), V(warn), V(fail), V(skip) or V(unknown).', type: str, sample: fail}
+    severity: {description: 'V(error), V(warning) or V(info).', type: str, sample: error}
+    title: {description: What is wrong where the rule fails., type: str, sample: Swap is on}
+    message: {description: What was found on this node., type: str, sample: /dev/sda2 is on}
+    evidence: {description: The facts behind the verdict., type: dict, sample: {device: /dev/sda2}}
+    remedy: {description: 'What puts it right, or null.', type: dict, sample: {manual: swapoff /dev/sda2}}
+    see: {description: The rule's page in the documentation., type: str, sample: docs/rules/swap.active.md}
+policy:
+  description: The policy that the node was judged with, for the rules that compare nodes.
+  returned: when the node could be read
+  type: dict
+  sample: {"disable": ["load.outlier"]}
+summary:
+  description: How many findings have each status, and the worst of them.
+  returned: always
+  type: dict
+  sample: {"fail": 1, "warn": 0, "unknown": 2, "skip": 1, "pass": 40, "worst": "fail"}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils._probes import AREAS, read
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "checks": {"type": "list", "elements": "str", "default": ["*"]},
+            "exclude": {"type": "list", "elements": "str", "default": []},
+            "policy": {
+                "type": "dict",
+                "default": {},
+                "options": {
+                    "thresholds": {"type": "dict", "default": {}},
+                    "networks": {"type": "dict", "default": {}},
+                    "kubernetes_version": {"type": "str", "default": ""},
+                    "disable": {"type": "list", "elements": "str", "default": []},
+                    "severity": {"type": "dict", "default": {}},
+                    "site_rules": {
+                        "type": "list",
+                        "elements": "dict",
+                        "default": [],
+                        "options": {
+                            "id": {"type": "str", "required": True},
+                            "title": {"type": "str"},
+                            "query": {"type": "str", "required": True},
+                            "expect": {"type": "dict", "required": True},
+                            "message": {"type": "str", "required": True},
+                            "severity": {"type": "str", "choices": ["error", "warning", "info"], "default": "error"},
+                        },
+                    },
+                },
+            },
+            "timeout": {"type": "float", "default": 5.0},
+            "return_facts": {"type": "bool", "default": True},
+        },
+        supports_check_mode=True,
+    )
+    # The controller's half resolves the choice of rules to areas before it sends this half to the node.
+    areas = [name for name in AREAS if name in module.params["checks"]] or list(AREAS)
+    module.exit_json(changed=False, facts=read(areas, module.params["timeout"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the nodecare contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: report
+short_description: Compare the nodes of a play and report what was found
+version_added: 0.1.0
+description:
+  - Collects the results of M(nodecare.kubernetes.node_check) of all hosts of the play, runs the rules that compare
+    nodes, writes the reports on the controller and prints a table.
+  - Runs once for the play, whatever its strategy, and needs no connection to any host.
+  - Hosts that could not be reached or read are findings too.
+  - Fails after everything is written, when a finding is bad enough.
+author:
+  - The nodecare contributors (@nodecare)
+options:
+  results:
+    description: The variable in which each host keeps the result of M(nodecare.kubernetes.node_check).
+    type: str
+    default: nodecare_check
+  checks:
+    description: The rules among which those that compare nodes are chosen, as in M(nodecare.kubernetes.node_check).
+    type: list
+    elements: str
+    default: ["*"]
+  exclude:
+    description: What to leave out of O(checks).
+    type: list
+    elements: str
+    default: []
+  policy:
+    description: The policy for the rules that compare nodes, as in M(nodecare.kubernetes.node_check).
+    type: dict
+    default: {}
+  path:
+    description: The directory on the controller that the reports are written to. It is made where it does not exist.
+    type: path
+    default: nodecare-report
+  formats:
+    description: Which reports to write.
+    type: list
+    elements: str
+    choices: [json]
+    default: [json]
+  fail_on:
+    description: From which severity on a failed rule makes the task fail.
+    type: str
+    choices: [error, warning, never]
+    default: error
+extends_documentation_fragment:
+  - nodecare.kubernetes.read_only
+seealso:
+  - module: nodecare.kubernetes.node_check
+"""
+
+EXAMPLES = r"""
+- name: Report what node_check found
+  nodecare.kubernetes.report:
+    path: /tmp/nodecare
+    fail_on: warning
+"""
+
+RETURN = r"""
+summary:
+  description: How many findings have each status, and on how many nodes.
+  returned: always
+  type: dict
+  sample: {"fail": 1, "warn": 0, "unknown": 2, "skip": 1, "pass": 40, "worst": "fail", "nodes": 3}
+paths:
+  description: The file of each format.
+  returned: always
+  type: dict
+  sample: {"json": "/tmp/nodecare/report.json"}
+"""
+
+# This module is implemented by the action plugin of the same name: it runs on the controller.

@@ -1,0 +1,181 @@
+# Copyright: (c) 2026, the nodecare contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PRIVATE. Facts in, findings out: the only place where rules are called."""
+
+from __future__ import annotations
+
+import re
+
+from ._policy import matches
+from ._rules import RULES
+from ._rules._rule import Verdict, finding, skip, unknown
+from ._rules.node import lost
+
+ORDER = ("fail", "warn", "unknown", "pass", "skip")  # worst first
+OUTSIDE = ("node.unreachable", "node.unreadable")
+
+
+class SelectionError(ValueError):
+    """A check that no rule answers to."""
+
+
+def select(checks=("*",), exclude=()):
+    """The ids of the rules that the user asks for, in the catalogue's order."""
+    known = list(RULES)
+    for pattern in (*checks, *exclude):
+        if not any(matches(rule_id, pattern) for rule_id in known):
+            raise SelectionError(
+                "%r matches no rule. Areas: %s. Rules: %s" % (pattern, ", ".join(sorted({one.area for one in RULES.values()})), ", ".join(sorted(known)))
+            )
+    return [i for i in known if any(matches(i, pattern) for pattern in checks) and not any(matches(i, pattern) for pattern in exclude)]
+
+
+def areas(ids):
+    """The areas that have to be probed so that these rules can be judged."""
+    return sorted(set().union(*(RULES[rule_id].areas for rule_id in ids), set()))
+
+
+def judge_node(name, facts, policy, ids):
+    """Every finding about one node by itself."""
+    findings = []
+    for rule_id in ids:
+        rule = RULES[rule_id]
+        if rule.alone and rule_id not in OUTSIDE:
+            findings.extend(finding(rule, name, verdict, policy) for verdict in _alone(rule, facts, policy))
+    return findings
+
+
+def judge_lost(name, rule_id, why, policy):
+    """The finding about a node that gave no facts."""
+    return finding(RULES[rule_id], name, lost(rule_id, why), policy)
+
+
+def judge_across(nodes, policies, ids, policy):
+    """Findings that need several nodes' facts. Those of a rule that was already judged alone replace the earlier ones."""
+    findings = []
+    for rule_id in ids:
+        rule = RULES[rule_id]
+        if rule.across:
+            for name, verdicts in _across(rule, nodes, policies, policy).items():
+                findings.extend(finding(rule, name, verdict, policies[name]) for verdict in verdicts)
+    return findings
+
+
+def judge(nodes, policies, ids, policy):
+    """Every finding about a set of nodes: ``nodes`` maps a name to its facts, ``policies`` to its policy."""
+    findings = [one for name, facts in nodes.items() for one in judge_node(name, facts, policies[name], ids)]
+    return merge(findings, judge_across(nodes, policies, ids, policy))
+
+
+def merge(findings, newer):
+    """Findings of the same rule and node give way to newer ones."""
+    replaced = {(one["id"], one["node"]) for one in newer}
+    return [one for one in findings if (one["id"], one["node"]) not in replaced] + newer
+
+
+def summary(findings):
+    counts = dict.fromkeys(ORDER, 0)
+    for one in findings:
+        counts[one["status"]] += 1
+    return {**counts, "worst": next((status for status in ORDER if counts[status]), "pass")}
+
+
+def _alone(rule, facts, policy):
+    if policy.disables(rule.id):
+        return [skip("disabled by policy")]
+    outside = _outside(rule, facts)
+    if outside:
+        return [outside]
+    needed = [_at(facts, path) for path in rule.needs]
+    missing = [path for path, value in zip(rule.needs, needed) if value is None]
+    if missing:
+        return [unknown(_because(facts, missing) or "%s was not read" % " and ".join(missing))]
+    verdicts = _call(rule, rule.alone, *needed, *(_at(facts, path) for path in rule.uses), policy)
+    if all(verdict.status == "pass" for verdict in verdicts):
+        hidden = _because(facts, (*rule.needs, *rule.uses))
+        if hidden:
+            return [unknown(hidden)]
+    return verdicts or [Verdict("pass", "nothing found")]
+
+
+def _across(rule, nodes, policies, policy):
+    """{node: verdicts} for every node, so that silence about one is never read as a pass without its facts."""
+    answers, able = {}, {}
+    for name, facts in nodes.items():
+        needed = [_at(facts, path) for path in rule.needs]
+        if policies[name].disables(rule.id):
+            answers[name] = [skip("disabled by policy")]
+        elif any(value is None for value in needed):
+            answers[name] = [unknown(_because(facts, rule.needs) or "%s was not read" % " and ".join(rule.needs))]
+        else:
+            able[name] = needed[0] if len(needed) == 1 else needed
+    said = _call(rule, rule.across, able, policy) if able else {}
+    if isinstance(said, list):  # the rule broke
+        said = dict.fromkeys(able, said)
+    for name in able:
+        verdicts = _list(said.get(name))
+        if verdicts or not rule.alone:
+            answers[name] = verdicts or [Verdict("pass", "nothing found")]
+    if rule.alone:  # its own finding stands where comparing adds nothing
+        return {name: answers[name] for name in able if name in answers}
+    return answers
+
+
+def _call(rule, function, *arguments):
+    try:
+        said = function(*arguments)
+        return said if isinstance(said, dict) else _list(said)
+    except Exception as error:  # pylint: disable=broad-except
+        return [unknown("the rule %s broke: %s: %s. Please report this with the node's facts" % (rule.id, type(error).__name__, error))]
+
+
+def _list(said):
+    if said is None:
+        return []
+    return [said] if isinstance(said, Verdict) else list(said)
+
+
+def _outside(rule, facts):
+    """A skip where a version is outside the rule's range, and unknown where it could not be read."""
+    for path, wanted in rule.versions.items():
+        version = _at(facts, path)
+        if version is None:
+            because = _because(facts, [path])
+            return unknown(because) if because else skip("%s is not installed" % path.split(".")[0])
+        if not within(version, wanted):
+            return skip("only for %s %s, this is %s" % (path.split(".")[0], wanted, version))
+    return None
+
+
+def within(version, wanted):
+    """Whether a version is inside a range such as ``>=1.35,<1.38``; only the parts that the bound names are compared."""
+    for bound in wanted.split(","):
+        sign, number = re.match(r"\s*(>=|<=|<|>|==)\s*v?([0-9.]+)", bound).groups()
+        limit = [int(part) for part in number.split(".")]
+        have = [int(part) for part in re.findall(r"\d+", str(version))[: len(limit)]]
+        if not {">=": have >= limit, "<=": have <= limit, "<": have < limit, ">": have > limit, "==": have == limit}[sign]:
+            return False
+    return True
+
+
+def _at(facts, path):
+    for step in path.split("."):
+        if not isinstance(facts, dict) or step not in facts:
+            return None
+        facts = facts[step]
+    return facts
+
+
+def _because(facts, paths):
+    """In one sentence, the problems met while these facts were gathered."""
+    met = [one for one in facts.get("problems") or [] if any(_touches(one["fact"], path) for path in paths)]
+    if not met:
+        return None
+    reasons = "; ".join("%(what)s: %(why)s" % one for one in met[:3]) + ("; and %d more" % (len(met) - 3) if len(met) > 3 else "")
+    unprivileged = any(one["kind"] == "denied" for one in met) and _at(facts, "taken.euid") != 0
+    return "cannot tell: %s%s" % (reasons, " (read without root; run with become)" if unprivileged else "")
+
+
+def _touches(fact, path):
+    return (fact + ".").startswith(path + ".") or (path + ".").startswith(fact + ".")

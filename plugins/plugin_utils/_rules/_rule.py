@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, the nodecare contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PRIVATE. What a rule is, and the words with which it answers."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+
+RULES = {}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    status: str
+    message: str
+    evidence: dict = field(default_factory=dict)
+    remedy: dict | None = None
+
+
+def passed(message, **evidence):
+    return Verdict("pass", message, evidence)
+
+
+def fail(message, remedy=None, **evidence):
+    return Verdict("fail", message, evidence, remedy)
+
+
+def warn(message, remedy=None, **evidence):
+    return Verdict("warn", message, evidence, remedy)
+
+
+def skip(message, **evidence):
+    return Verdict("skip", message, evidence)
+
+
+def unknown(message, **evidence):
+    return Verdict("unknown", message, evidence)
+
+
+def by_hand(manual, disruptive=False, reboot=False):
+    """A remedy in words and commands. ``%(device)s`` stands for the evidence of that name, quoted for the shell."""
+    return {"playbook": None, "vars": {}, "disruptive": disruptive, "reboot": reboot, "manual": manual}
+
+
+@dataclass
+class Rule:
+    id: str
+    title: str
+    severity: str
+    needs: tuple
+    uses: tuple
+    versions: dict
+    remedy: dict | None
+    alone: object = None  # judge one node:   f(*needs, *uses, policy) -> verdicts
+    across: object = None  # judge all of them: f({node: needs}, policy) -> {node: verdicts}
+
+    @property
+    def area(self):
+        return self.id.split(".")[0]
+
+    @property
+    def why(self):
+        return (self.alone or self.across).__doc__ or ""
+
+    @property
+    def areas(self):
+        """The areas that have to be probed for it."""
+        return {path.split(".")[0] for path in (*self.needs, *self.uses, *self.versions)}
+
+
+def rule(rule_id, title, severity="error", needs=(), uses=(), versions=None, remedy=None):
+    """Register a function that judges one node.
+
+    It is called with the facts at the paths in ``needs``, then those in ``uses``, then the policy. Where a needed fact is
+    missing the answer is *unknown* and the function is not called; a used fact may be None. A *pass* is only believed
+    where no problem was met while gathering any of them. ``versions`` maps a fact to a range such as ``>=1.35,<1.38``;
+    outside it the answer is *skip*.
+    """
+
+    def register(function):
+        RULES[rule_id] = Rule(rule_id, title, severity, _paths(needs), _paths(uses), versions or {}, remedy, alone=function)
+        return function
+
+    return register
+
+
+def across(rule_id, title=None, severity="error", needs=(), remedy=None):
+    """Register a function that compares the nodes of a run; for a rule that also judges one node, it has the last word.
+
+    It is called with {node: fact}, or {node: [fact, …]} for several needs, of the nodes that have them all, and answers
+    {node: verdicts} for those that it has something to say about.
+    """
+
+    def register(function):
+        if rule_id in RULES:
+            RULES[rule_id].across = function
+        else:
+            RULES[rule_id] = Rule(rule_id, title, severity, _paths(needs), (), {}, remedy, across=function)
+        return function
+
+    return register
+
+
+def finding(made_by, node, verdict, policy):
+    """A verdict with all that a reader needs to act on it."""
+    severity = policy.severity(made_by.id, made_by.severity)
+    if verdict.status == "warn" and severity == "error":
+        severity = "warning"
+    remedy = verdict.remedy or made_by.remedy if verdict.status in ("fail", "warn") else None
+    if remedy and remedy["manual"]:
+        remedy = {**remedy, "manual": remedy["manual"] % _Quoted(verdict.evidence, node=node)}
+    return {
+        "id": made_by.id,
+        "node": node,
+        "status": verdict.status,
+        "severity": severity,
+        "title": made_by.title,
+        "message": verdict.message,
+        "evidence": verdict.evidence,
+        "remedy": remedy,
+        "see": None if made_by.area == "site" else "docs/rules/%s.md" % made_by.id,
+    }
+
+
+class _Quoted(dict):
+    """Evidence comes from the node: nothing of it may act in the shell of whoever pastes a command."""
+
+    def __init__(self, evidence, **more):
+        super().__init__({**evidence, **more})
+
+    def __getitem__(self, name):
+        return shlex.quote(str(self.get(name, "<%s>" % name)))
+
+
+def _paths(paths):
+    return (paths,) if isinstance(paths, str) else tuple(paths)

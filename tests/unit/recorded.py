@@ -1,0 +1,149 @@
+"""A machine made of a directory: the files that a real machine had, and what its programs, sockets and kernel answered.
+
+A tree is a directory under ``trees/``. Beside its files it holds ``.recorded.yml`` with
+
+    commands: {"systemctl show": {out: …, code: 0, seconds: 0.1, state: answered}}   # longest matching beginning of the command line wins
+    http: {"/run/docker.sock /info": {code: 200, out: …}}
+    dumps: {"18": [hex payloads of one netlink dump]}
+    rooms: {"/var/lib/kubelet": {f_bavail: …}}
+    clock: 1790000000.0
+
+A case changes it: ``files`` (null removes one), ``commands``, ``http``, ``dumps``, ``rooms``, ``denied`` (paths that only root may read).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import yaml
+from ansible_collections.nodecare.kubernetes.plugins.module_utils._node import Answer, Node
+from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes import AREAS, take
+
+TREES = Path(__file__).parent / "trees"
+
+
+class RecordedNode(Node):
+    def __init__(self, root, recorded, denied=(), **more):
+        super().__init__(str(root), **more)
+        self.recorded = recorded
+        self.denied = set(denied)
+        self.naps = 0.0
+
+    def at(self, path):
+        """Symbolic links of the tree stay inside it, as they did on the machine that it was recorded on."""
+        real = ""
+        parts = [part for part in path.split("/") if part]
+        hops = 0
+        while parts:
+            part = parts.pop(0)
+            step = os.path.normpath(real + "/" + part)
+            full = self.root + step
+            if os.path.islink(full) and parts and hops < 20:
+                hops += 1
+                target = os.readlink(full)
+                base = [] if target.startswith("/") else [one for one in real.split("/") if one]
+                parts = base + [one for one in target.split("/") if one] + parts
+                real = ""
+                continue
+            real = step
+        return self.root + real
+
+    def read(self, path, limit=1 << 20):
+        if self._refuses(path):
+            return None
+        real = self.at(path)
+        if os.path.islink(real):
+            target = os.readlink(real)
+            return self.read(target if target.startswith("/") else os.path.normpath(os.path.dirname(path) + "/" + target), limit)
+        return super().read(path, limit)
+
+    def list(self, path):
+        return [] if self._refuses(path) else [name for name in super().list(path) if name not in (".recorded.yml", ".gitkeep")]
+
+    def _refuses(self, path):
+        if path in self.denied:
+            self.problem(path, "permission denied", "denied")
+            return True
+        return False
+
+    def program(self, name):
+        return "/usr/bin/" + name if any(key.split()[0] == name for key in self.recorded.get("commands") or {}) else None
+
+    def run(self, argv, deadline=None):
+        line = " ".join([os.path.basename(argv[0]), *argv[1:]])
+        keys = [key for key in self.recorded.get("commands") or {} if line == key or line.startswith(key + " ")]
+        return self._answer(line, (self.recorded.get("commands") or {}).get(max(keys, key=len)) if keys else None, deadline)
+
+    def http(self, address, path, deadline=None):
+        where = address if isinstance(address, str) else "%s:%s" % tuple(address)
+        return self._answer("%s %s" % (where, path), (self.recorded.get("http") or {}).get("%s %s" % (where, path)), deadline, code=200)
+
+    def _answer(self, what, said, deadline, code=0):
+        if said is None:
+            return Answer("absent")
+        if isinstance(said, str):
+            said = {"out": said}
+        if said.get("state") == "hung":
+            limit = self.deadline if deadline is None else deadline
+            self.problem(what, "no answer within %g s" % limit, "hung")
+            return Answer("hung", seconds=limit)
+        return Answer(said.get("state", "answered"), said.get("code", code), said.get("out", ""), said.get("err", ""), said.get("seconds", 0.01))
+
+    def dump(self, message, family=0):
+        dumps = self.recorded.get("dumps") or {}
+        key = "%d/%d" % (message, family) if family else str(message)
+        if key not in dumps:
+            raise OSError(errno.EOPNOTSUPP, "no recorded dump %s" % key)
+        return [bytes.fromhex(payload) for payload in dumps[key]]
+
+    def room(self, path):
+        rooms = self.recorded.get("rooms") or {}
+        found = max((one for one in rooms if path == one or path.startswith(one.rstrip("/") + "/")), key=len, default=None)
+        return SimpleNamespace(**rooms[found]) if found else None
+
+    def clock(self):
+        return self.recorded.get("clock", 1790000000.0) + self.naps
+
+    def sleep(self, seconds):
+        self.naps += seconds
+
+
+def machine(tree, change, where):
+    """A copy of a recorded tree with a case's changes: (root, recorded, denied)."""
+    root = Path(where) / "root"
+    if tree:
+        shutil.copytree(TREES / tree, root, symlinks=True)
+    else:
+        root.mkdir()
+    extra = root / ".recorded.yml"
+    recorded = yaml.safe_load(extra.read_text()) if extra.exists() else {}
+    for part in ("commands", "http", "dumps", "rooms"):
+        merged = {**(recorded.get(part) or {}), **(change.get(part) or {})}
+        recorded[part] = {key: value for key, value in merged.items() if value is not None}
+    if "clock" in change:
+        recorded["clock"] = change["clock"]
+    for path, text in (change.get("files") or {}).items():
+        file = root / path.lstrip("/")
+        if file.is_symlink() or file.is_file():
+            file.unlink()
+        elif text is None and file.is_dir():
+            shutil.rmtree(file)
+        if isinstance(text, dict):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.symlink_to(text["link"])
+        elif text is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+    return root, recorded, change.get("denied") or ()
+
+
+def read(tree, change, where, areas):
+    """The facts that the probes give about a recorded machine."""
+    root, recorded, denied = machine(tree, change, where)
+    chosen = {name: AREAS[name] for name in areas}
+    node = RecordedNode(root, recorded, denied, units=[unit for area in chosen.values() for unit in area.UNITS] or ["none"])
+    return take(node, chosen, 20)

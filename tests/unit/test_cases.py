@@ -1,0 +1,67 @@
+"""Runs the tables in ``cases/``: a machine, what is changed about it, and the verdicts that this must give.
+
+- case: one sentence
+  tree: debian-13              # a recorded machine; without one the machine is empty
+  change: {files: …}           # see recorded.py
+  facts: {load: {…}}           # laid over what the probes read (null removes)
+  policy: {thresholds: …}
+  want: {swap.returns: fail}   # the worst status of that rule's findings
+  evidence: {swap.returns: {by: /etc/fstab line 3}}       # a part of that finding's evidence
+  says: {swap.returns: "a part of the message"}
+  nodes: {n1: {facts: …}, …}   # several machines: each with tree, change, facts; want is then {n1: {…}}
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _judge
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules import RULES
+from recorded import read
+
+CASES = [
+    pytest.param(case, id="%s: %s" % (table.stem, case["case"]))
+    for table in sorted((Path(__file__).parent / "cases").glob("*.yml"))
+    for case in yaml.safe_load(table.read_text()) or []
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_case(case, tmp_path):
+    machines = case.get("nodes") or {"node": case}
+    want = case["want"] if "nodes" in case else {"node": case["want"]}
+    ids = sorted({rule_id for wanted in want.values() for rule_id in wanted})
+    facts = {name: facts_of(machine, ids, tmp_path / name) for name, machine in machines.items()}
+    known = policy(case.get("policy"), known_rules=list(RULES))
+    findings = _judge.judge(facts, dict.fromkeys(facts, known), ids, known)
+    for name, wanted in want.items():
+        for rule_id, status in wanted.items():
+            of_rule = [one for one in findings if one["id"] == rule_id and one["node"] == name]
+            worst = min((one["status"] for one in of_rule), key=_judge.ORDER.index)
+            assert worst == status, [(one["status"], one["message"], one["evidence"]) for one in of_rule]
+            shown = [one for one in of_rule if one["status"] == status]
+            expected = (case.get("evidence") or {}).get(rule_id)
+            assert expected is None or any(expected.items() <= one["evidence"].items() for one in shown), [one["evidence"] for one in shown]
+            said = (case.get("says") or {}).get(rule_id)
+            assert said is None or any(said in one["message"] for one in shown), [one["message"] for one in shown]
+
+
+def facts_of(machine, ids, where):
+    where.mkdir()
+    areas = [] if "facts" in machine and "tree" not in machine and "change" not in machine else _judge.areas(ids)
+    facts = read(machine.get("tree"), machine.get("change") or {}, where, areas)
+    return lay_over(facts, machine.get("facts") or {})
+
+
+def lay_over(facts, change):
+    for name, value in change.items():
+        if value is None:
+            facts.pop(name, None)
+        elif isinstance(value, dict) and isinstance(facts.get(name), dict):
+            lay_over(facts[name], value)
+        else:
+            facts[name] = value
+    return facts
