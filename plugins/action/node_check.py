@@ -31,12 +31,12 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         _spec, arguments = self.validate_argument_spec(ARGUMENTS)
         try:
-            chosen = _judge.select(arguments["checks"], arguments["exclude"])
             checked = policy(arguments["policy"], known_rules=list(RULES))
+            chosen = _judge.select(arguments["checks"], arguments["exclude"], checked)
         except (_judge.SelectionError, PolicyError) as error:
             raise AnsibleActionFail(str(error)) from None
         node = task_vars["inventory_hostname"]
-        answer, sent, received = self._read(_judge.areas(chosen), arguments["timeout"], task_vars)
+        answer, sent, received = self._read(_judge.areas(chosen, checked), arguments["timeout"], task_vars)
         facts = answer.get("facts")
         if answer.get("failed") or not isinstance(facts, dict):
             why = _reason(answer)

@@ -35,8 +35,8 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         _spec, arguments = self.validate_argument_spec(ARGUMENTS)
         try:
-            chosen = _judge.select(arguments["checks"], arguments["exclude"])
             checked = policy(arguments["policy"], known_rules=list(RULES))
+            chosen = _judge.select(arguments["checks"], arguments["exclude"], checked)
         except (_judge.SelectionError, PolicyError) as error:
             raise AnsibleActionFail(str(error)) from None
         nodes, policies, findings = {}, {}, []

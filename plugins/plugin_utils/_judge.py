@@ -20,30 +20,32 @@ class SelectionError(ValueError):
     """A check that no rule answers to."""
 
 
-def select(checks=("*",), exclude=()):
-    """The ids of the rules that the user asks for, in the catalogue's order."""
-    known = list(RULES)
+def select(checks=("*",), exclude=(), policy=None):
+    """The ids of the rules that the user asks for, in the catalogue's order, site rules last."""
+    known = list(RULES) + [site.rule.id for site in (policy.site_rules if policy else ())]
     for pattern in (*checks, *exclude):
-        if not any(matches(rule_id, pattern) for rule_id in known):
+        if pattern != "site" and not any(matches(rule_id, pattern) for rule_id in known):
             raise SelectionError(
                 "%r matches no rule. Areas: %s. Rules: %s" % (pattern, ", ".join(sorted({one.area for one in RULES.values()})), ", ".join(sorted(known)))
             )
     return [i for i in known if any(matches(i, pattern) for pattern in checks) and not any(matches(i, pattern) for pattern in exclude)]
 
 
-def areas(ids):
+def areas(ids, policy=None):
     """The areas that have to be probed so that these rules can be judged."""
-    return sorted(set().union(*(RULES[rule_id].areas for rule_id in ids), set()))
+    needed = {area for rule_id in ids if rule_id in RULES for area in RULES[rule_id].areas}
+    named = {path.split(".")[0] for site in (policy.site_rules if policy else ()) if site.rule.id in ids for path in site.paths}
+    return sorted(needed | named)
 
 
 def judge_node(name, facts, policy, ids):
     """Every finding about one node by itself."""
     findings = []
     for rule_id in ids:
-        rule = RULES[rule_id]
-        if rule.alone and rule_id not in OUTSIDE:
+        rule = RULES.get(rule_id)
+        if rule and rule.alone and rule_id not in OUTSIDE:
             findings.extend(finding(rule, name, verdict, policy) for verdict in _alone(rule, facts, policy))
-    return findings
+    return findings + [finding(site.rule, name, _by_site(site, facts, policy), policy) for site in policy.site_rules if site.rule.id in ids]
 
 
 def judge_lost(name, rule_id, why, policy):
@@ -55,8 +57,8 @@ def judge_across(nodes, policies, ids, policy):
     """Findings that need several nodes' facts. Those of a rule that was already judged alone replace the earlier ones."""
     findings = []
     for rule_id in ids:
-        rule = RULES[rule_id]
-        if rule.across:
+        rule = RULES.get(rule_id)
+        if rule and rule.across:
             for name, verdicts in _across(rule, nodes, policies, policy).items():
                 findings.extend(finding(rule, name, verdict, policies[name]) for verdict in verdicts)
     return findings
@@ -97,6 +99,14 @@ def _alone(rule, facts, policy):
         if hidden:
             return [unknown(hidden)]
     return verdicts or [Verdict("pass", "nothing found")]
+
+
+def _by_site(site, facts, policy):
+    if policy.disables(site.rule.id):
+        return skip("disabled by policy")
+    verdict = site.verdict(facts)
+    hidden = _because(facts, site.paths) if verdict.status == "pass" else None
+    return unknown(hidden) if hidden else verdict
 
 
 def _across(rule, nodes, policies, policy):

@@ -13,6 +13,8 @@ import fnmatch
 import ipaddress
 from dataclasses import dataclass, field
 
+from ._site import SiteRuleError, site_rules
+
 SEVERITIES = ("error", "warning", "info")
 THRESHOLDS = {}
 
@@ -68,12 +70,19 @@ def policy(raw, known_rules=()):
         kubernetes_version=_version(raw.pop("kubernetes_version", None)),
         disable=tuple(_patterns(raw, "disable", known_rules)),
         severities={pattern: _severity(pattern, value, known_rules) for pattern, value in _mapping(raw, "severity").items()},
-        site_rules=tuple(raw.pop("site_rules", None) or ()),
+        site_rules=_site_rules(raw.pop("site_rules", None) or ()),
     )
     unknown = set(raw) - {"thresholds", "networks", "disable", "severity"}
     if unknown:
         raise PolicyError("policy has no %s; it has thresholds, networks, kubernetes_version, disable, severity and site_rules" % ", ".join(sorted(unknown)))
     return made
+
+
+def _site_rules(raw):
+    try:
+        return site_rules(raw)
+    except SiteRuleError as error:
+        raise PolicyError("policy: %s" % error) from None
 
 
 def _mapping(raw, name):
