@@ -1,0 +1,177 @@
+"""python -m lab: bring the lab up, look at it, use it, take it away."""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from .disk import disk
+from .guest import Guest
+from .kernel import Kernel, kernel
+from .shell import LabError, need, say
+from .space import Space
+from .tree import SUITES
+
+
+def main() -> int:
+    arguments = parser().parse_args()
+    try:
+        return arguments.do(arguments, Space(arguments.id)) or 0
+    except LabError as error:
+        print("lab: %s" % error, file=sys.stderr)
+        return 1
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
+    top.add_argument("--id", default="lab", help="which lab; several can stand side by side")
+    commands = top.add_subparsers(required=True, metavar="command")
+
+    def command(name: str, do, words: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=words, description=words)
+        made.set_defaults(do=do)
+        return made
+
+    start = command("up", up, "build what is missing, then start the nodes")
+    start.add_argument("--nodes", type=int, default=2)
+    start.add_argument("--suite", choices=SUITES, default=SUITES[0], help="the nodes' Debian")
+    start.add_argument("--docker", action="store_true", help="with docker.io on the nodes")
+    start.add_argument("--memory", default="1536M", help="of each node, at most")
+    command("down", down, "end everything of this lab, also after a crash")
+    command("status", status, "what runs")
+    command("inventory", inventory, "an Ansible inventory as JSON")
+    for name, words in {"ssh": "a shell or a command on a node", "exec": "a command of this machine in the lab's network"}.items():
+        made = command(name, ssh if name == "ssh" else execute, words)
+        if name == "ssh":
+            made.add_argument("node")
+        made.add_argument("words", nargs=argparse.REMAINDER)
+    for name, words in {
+        "cut": "pull a node's plug",
+        "start": "power a node on again",
+        "freeze": "stop a node's time",
+        "thaw": "let a frozen node go on",
+        "forget": "throw a node's disk away",
+    }.items():
+        made = command(name, power, words)
+        made.add_argument("node")
+        made.set_defaults(act=name)
+    return top
+
+
+def up(arguments: argparse.Namespace, space: Space) -> None:
+    need()
+    if not 1 <= arguments.nodes <= 9:
+        raise LabError("a lab has 1 to 9 nodes, not %d" % arguments.nodes)
+    image = {"suite": arguments.suite, "docker": arguments.docker}
+    with at_work(space):
+        earlier = space.noted("image")
+        if earlier and earlier != image and space.keeper:
+            raise LabError("lab %s stands with %s; take it down first: python -m lab --id %s down" % (space.id, earlier, space.id))
+        if earlier and earlier != image:
+            _forget_all(space)
+        base_of, kernel_of = _parts(image)
+        space.open()
+        space.note("image", image)
+        guests = [Guest(space, number) for number in range(1, arguments.nodes + 1)]
+        for guest in guests:
+            guest.start(kernel_of, base_of, arguments.memory)
+        with ThreadPoolExecutor() as pool:
+            for guest, seconds in zip(guests, pool.map(Guest.wait, guests)):
+                say("%s answers at %s after %.0f s" % (guest.name, guest.address, seconds))
+
+
+def down(_arguments: argparse.Namespace, space: Space) -> None:
+    with at_work(space):
+        space.close()
+    shutil.rmtree(space.place, ignore_errors=True)
+    say("lab %s is gone" % space.id)
+
+
+def status(_arguments: argparse.Namespace, space: Space) -> int:
+    if space.keeper is None:
+        print("lab %s is not up" % space.id)
+        return 3
+    for guest in _guests(space):
+        state = "answers" if guest.answers() else "runs, but does not answer" if guest.running else "off"
+        print("%-4s %-12s %s" % (guest.name, guest.address, state))
+    return 0
+
+
+def inventory(_arguments: argparse.Namespace, space: Space) -> None:
+    """Run Ansible inside the lab's network with it: python -m lab exec ansible-playbook -i …"""
+    hosts = {
+        guest.name: {
+            "ansible_host": guest.address,
+            "ansible_user": "root",
+            "ansible_ssh_private_key_file": str(guest.key),
+            "ansible_python_interpreter": "/usr/bin/python3",
+        }
+        for guest in _guests(space)
+    }
+    arguments = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
+    print(json.dumps({"all": {"hosts": hosts, "vars": {"ansible_ssh_common_args": arguments}}}, indent=1))
+
+
+def ssh(arguments: argparse.Namespace, space: Space) -> None:
+    _become(_guest(space, arguments.node).ssh(*arguments.words))
+
+
+def execute(arguments: argparse.Namespace, space: Space) -> None:
+    _become(space.inside(*[word for word in arguments.words if word != "--"], network_only=True))
+
+
+def power(arguments: argparse.Namespace, space: Space) -> None:
+    guest = _guest(space, arguments.node)
+    if arguments.act == "start":
+        base, made_with = _parts(space.noted("image"))
+        guest.start(made_with, base)
+        guest.wait()
+    elif arguments.act in ("freeze", "thaw"):
+        guest.freeze(arguments.act == "freeze")
+    else:
+        getattr(guest, arguments.act)()
+
+
+@contextmanager
+def at_work(space: Space) -> Iterator[None]:
+    """One program at a time works on a lab; the lock ends with the program, however it ends."""
+    space.place.parent.mkdir(parents=True, exist_ok=True)
+    with open(space.place.parent / (".%s.lock" % space.id), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _parts(image: dict) -> tuple[Path, Kernel]:
+    made = kernel()
+    return disk(made, image["suite"], image["docker"]), made
+
+
+def _guests(space: Space) -> list[Guest]:
+    return [Guest(space, int(place.name[1:])) for place in sorted(space.place.glob("n[1-9]"))]
+
+
+def _guest(space: Space, name: str) -> Guest:
+    for guest in _guests(space):
+        if guest.name == name:
+            return guest
+    raise LabError("lab %s has no node %s; it has %s" % (space.id, name, ", ".join(guest.name for guest in _guests(space)) or "none"))
+
+
+def _forget_all(space: Space) -> None:
+    for guest in _guests(space):
+        shutil.rmtree(guest.place)
+
+
+def _become(argv: list[str]) -> None:
+    os.execvp(argv[0], argv)
+
+
+sys.exit(main())

@@ -1,0 +1,168 @@
+"""A node: one User-Mode-Linux guest, its disk, its addresses, its keys."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from .kernel import Kernel
+from .shell import LabError, run, succeeds, wait_until
+from .space import Space
+
+MEMORY = "1536M"
+BOOT_LIMIT = 240  # a busy two-core machine boots three guests at once in well under this
+SSH = ["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", "ConnectTimeout=10", "-o", "BatchMode=yes"]
+
+
+@dataclass(frozen=True)
+class Guest:
+    space: Space
+    number: int
+
+    @property
+    def name(self) -> str:
+        return "n%d" % self.number
+
+    @property
+    def address(self) -> str:
+        return "10.0.0.%d" % (10 + self.number)
+
+    @property
+    def second_address(self) -> str:
+        return "10.1.0.%d" % (10 + self.number)
+
+    @property
+    def place(self) -> Path:
+        return self.space.place / self.name
+
+    @property
+    def key(self) -> Path:
+        return self.space.place / "id"
+
+    # -- life ----------------------------------------------------------------------------------------------------------
+
+    def start(self, kernel: Kernel, base: Path, memory: str = MEMORY) -> None:
+        """Power on. The disk of an earlier start is used again."""
+        if self.running:
+            return
+        self.place.mkdir(parents=True, exist_ok=True)
+        if not (self.place / "seed.tar").exists():
+            self._seed()
+        self._plug()
+        log = self.place / "console.log"
+        self.space.start(
+            log, kernel.binary, "ubd0=%s,%s" % (self.place / "disk.cow", base), "ubd1r=%s" % (self.place / "seed.tar"), "root=/dev/ubda2", "rw",
+            "mem=" + memory, "umid=" + self.name, "uml_dir=%s" % (self.space.place / "uml"),
+            "vec0:transport=raw,ifname=%s,mac=52:54:00:00:00:%02x" % (self._port(0), self.number),
+            "vec1:transport=raw,ifname=%s,mac=52:54:00:00:01:%02x" % (self._port(1), self.number),
+            "con=null", "con0=null,fd:1", "selinux=0", "systemd.hostname=" + self.name, "systemd.machine_id=" + self._machine_id(),
+            "systemd.show_status=0", "quiet", "loglevel=3", "panic=1",
+        )  # fmt: skip
+
+    def cut(self) -> None:
+        """Pull the plug: the guest's processes are gone at once, its disk stays as it is."""
+        for pid in self._processes():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        wait_until("%s to be off" % self.name, lambda: not self.running, 30, 0.05)
+
+    def freeze(self, on: bool) -> None:
+        """Stop the guest's time: it holds its connections and answers nothing."""
+        for pid in self._processes():
+            os.kill(pid, signal.SIGSTOP if on else signal.SIGCONT)
+
+    def forget(self) -> None:
+        """A fresh disk at the next start."""
+        self.cut()
+        shutil.rmtree(self.place, ignore_errors=True)
+
+    @property
+    def running(self) -> bool:
+        return bool(self._processes())
+
+    # -- use -----------------------------------------------------------------------------------------------------------
+
+    def ssh(self, *command: str) -> list[str]:
+        return self.space.inside("ssh", "-i", self.key, *SSH, "root@" + self.address, *command, network_only=True)
+
+    def do(self, *command: str) -> str:
+        return run(*self.ssh(*command))
+
+    def answers(self) -> bool:
+        return succeeds(*self.ssh("true"), timeout=15)
+
+    def wait(self, limit: float = BOOT_LIMIT) -> float:
+        def ready() -> bool:
+            if not self.running:
+                raise LabError("%s ended while it booted; its last words are in %s" % (self.name, self.place / "console.log"))
+            return self.answers()
+
+        return wait_until("%s to answer by ssh" % self.name, ready, limit)
+
+    # -- parts ---------------------------------------------------------------------------------------------------------
+
+    def _processes(self) -> list[int]:
+        """The guest's threads of execution on the host: all carry its umid on their command line."""
+        mark = b"\0umid=%s\0" % self.name.encode()
+        here = b"uml_dir=%s\0" % str(self.space.place / "uml").encode()
+        found = []
+        for line in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = line.read_bytes()
+            except OSError:
+                continue
+            if mark in words and here in words:
+                found.append(int(line.parent.name))
+        return found
+
+    def _port(self, number: int) -> str:
+        return "%sv%d" % (self.name, number)
+
+    def _plug(self) -> None:
+        """A veth pair for each of the guest's NICs. A raw socket sees unfinished checksums unless the offloads are off."""
+        for number, bridge in enumerate(("lan0", "lan1")):
+            port, peer = self._port(number), "%sb%d" % (self.name, number)
+            if succeeds(*self.space.inside("ip", "link", "show", port)):
+                continue
+            lines = ["link add %s type veth peer name %s" % (port, peer), "link set %s master %s" % (peer, bridge)]
+            lines += ["link set %s up" % one for one in (peer, port)]
+            run(*self.space.inside("ip", "-batch", "-"), stdin="\n".join(lines) + "\n")
+            for one in (port, peer):
+                for offload in ("tx", "rx", "gso", "gro", "tso"):
+                    succeeds(*self.space.inside("ethtool", "-K", one, offload, "off"))
+
+    def _machine_id(self) -> str:
+        file = self.place / "machine-id"
+        if not file.exists():
+            file.write_text(uuid.uuid4().hex)
+        return file.read_text()
+
+    def _seed(self) -> None:
+        """What is this node's own, as a bare tar that its first boot unpacks."""
+        if not self.key.exists():
+            run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", self.key)
+        seed = self.place / "seed"
+        files = {
+            "etc/hostname": self.name + "\n",
+            "etc/hosts": "127.0.0.1 localhost\n" + "".join("10.0.0.%d n%d\n" % (10 + number, number) for number in range(1, 10)),
+            "etc/systemd/network/10-vec0.network": "[Match]\nName=vec0\n[Network]\nAddress=%s/24\nGateway=10.0.0.1\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n"
+            % self.address,
+            "etc/systemd/network/11-vec1.network": "[Match]\nName=vec1\n[Network]\nAddress=%s/24\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n"
+            % self.second_address,
+            "root/.ssh/authorized_keys": self.key.with_suffix(".pub").read_text(),
+        }
+        for path, text in files.items():
+            (seed / path).parent.mkdir(parents=True, exist_ok=True)
+            (seed / path).write_text(text)
+        (seed / "etc/ssh").mkdir()
+        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", self.name, "-f", seed / "etc/ssh/ssh_host_ed25519_key")
+        for directory in (seed / "root", seed / "root/.ssh"):
+            directory.chmod(0o700)
+        run("tar", "-C", seed, "--owner=0", "--group=0", "-cf", self.place / "seed.tar", "etc", "root")
+        shutil.rmtree(seed)

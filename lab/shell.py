@@ -1,0 +1,100 @@
+"""Running programs and telling about it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+START = time.monotonic()
+Word = str | Path | int
+
+
+class LabError(Exception):
+    """Something that the user has to know, with what to do about it."""
+
+
+def say(message: str) -> None:
+    print("[%6.1f s] %s" % (time.monotonic() - START, message), file=sys.stderr, flush=True)
+
+
+def run(*argv: Word, stdin: str | None = None, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
+    """The output of a program that must succeed."""
+    words = [str(word) for word in argv]
+    done = subprocess.run(
+        words,
+        input=stdin,
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        raise LabError("%s ended with %d:\n%s" % (" ".join(words), done.returncode, "\n".join(done.stdout.splitlines()[-15:])))
+    return done.stdout
+
+
+def succeeds(*argv: Word, timeout: float | None = None) -> bool:
+    try:
+        return (
+            subprocess.run(
+                [str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=timeout, check=False
+            ).returncode
+            == 0
+        )
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def wait_until(what: str, holds, limit: float, every: float = 0.3) -> float:
+    """Wait for a condition; answers the seconds that it took."""
+    start = time.monotonic()
+    while not holds():
+        if time.monotonic() - start > limit:
+            raise LabError("gave up after %.0f s waiting for %s" % (limit, what))
+        time.sleep(every)
+    return time.monotonic() - start
+
+
+PACKAGES = {
+    "mmdebstrap": "mmdebstrap",
+    "mke2fs": "e2fsprogs",
+    "sfdisk": "fdisk",
+    "mkswap": "util-linux",
+    "ip": "iproute2",
+    "ethtool": "ethtool",
+    "ssh": "openssh-client",
+    "ssh-keygen": "openssh-client",
+    "unshare": "util-linux",
+    "nsenter": "util-linux",
+}
+
+
+def need(programs: Sequence[str] = tuple(PACKAGES)) -> None:
+    """Refuse early, with everything that is missing, not one thing at a time."""
+    if os.geteuid() != 0:
+        raise LabError("the lab needs root: it makes network namespaces and mounts, and its guests' disks hold files of root's. Try: sudo make …")
+    if not Path("/usr/bin/apt-get").exists():
+        raise LabError("the lab builds its nodes from Debian packages and needs apt-get on this machine")
+    path = os.environ["PATH"] + ":/usr/sbin:/sbin"
+    missing = sorted({PACKAGES[name] for name in programs if not shutil.which(name, path=path)})
+    if missing:
+        say("installing %s" % " ".join(missing))
+        if not apt_knows(missing[0]):
+            run("apt-get", "-q", "update")
+        run("apt-get", "-q", "-y", "--no-install-recommends", "install", *missing, env={"DEBIAN_FRONTEND": "noninteractive"})
+
+
+def apt_knows(package: str) -> str | None:
+    """The version of a package that apt would install."""
+    for line in run("apt-cache", "policy", package).splitlines():
+        if line.strip().startswith("Candidate:") and "(none)" not in line:
+            return line.split(":", 1)[1].strip()
+    return None

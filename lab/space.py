@@ -1,0 +1,124 @@
+"""A lab's own corner of the machine: PID, mount and network namespaces that end together with one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from .cache import CACHE
+from .shell import LabError, Word, run, succeeds, wait_until
+
+LABS = CACHE / "labs"
+KEEPER = Path(__file__).parent / "keeper.py"
+BRIDGES = {"lan0": "10.0.0.1/24", "lan1": "10.1.0.1/24"}  # the nodes' network, and a second one that does not route between them
+
+
+class Space:
+    def __init__(self, lab_id: str) -> None:
+        if not lab_id.isalnum() or len(lab_id) > 12:
+            raise LabError("a lab's id has up to 12 letters and digits; %r does not" % lab_id)
+        self.id = lab_id
+        self.place = LABS / lab_id
+        self.record = self.place / "keeper"
+
+    @property
+    def keeper(self) -> int | None:
+        """The keeper's pid; None where it does not run (any more). A pid alone could be somebody else's by now."""
+        try:
+            pid, born = self.record.read_text().split()
+        except (FileNotFoundError, ValueError):
+            return None
+        return int(pid) if _born(int(pid)) == born else None
+
+    def open(self) -> None:
+        """Make the namespaces and their bridges; a second call finds them there."""
+        self.place.mkdir(parents=True, exist_ok=True)
+        if self.keeper is None:
+            # The process records itself before it becomes anything, so a kill at any moment leaves nothing unrecorded.
+            script = 'echo $$ $(cut -d" " -f22 /proc/$$/stat) > "$1" && exec unshare --net --mount --pid --fork --mount-proc --kill-child "$2" "$3"'
+            subprocess.Popen(
+                ["sh", "-c", script, "sh", str(self.record), sys.executable, str(KEEPER)],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+            wait_until("the lab's namespaces", lambda: self.keeper is not None and self._inner() is not None, 10, 0.02)
+        if not succeeds(*self.inside("ip", "link", "show", "lan1")):
+            lines = ["link set lo up"]
+            for name, address in BRIDGES.items():
+                lines += ["link add %s type bridge" % name, "addr add %s dev %s" % (address, name), "link set %s up" % name]
+            run(*self.inside("ip", "-batch", "-"), stdin="\n".join(lines) + "\n")
+
+    def inside(self, *argv: Word, network_only: bool = False) -> list[str]:
+        """The command line that runs a program inside the lab."""
+        inner = self._inner()
+        if inner is None:
+            raise LabError("lab %s is not up; start it with: make lab-up" % self.id)
+        spaces = ["--net"] if network_only else ["--net", "--mount", "--pid"]
+        return ["nsenter", "--target", str(inner), *spaces, "--", *[str(word) for word in argv]]
+
+    def start(self, log: Path, *argv: Word, env: dict[str, str] | None = None) -> int:
+        """Start a program that stays; answers its pid as the machine sees it."""
+        with open(log, "ab") as out:
+            process = subprocess.Popen(
+                self.inside(*argv), stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env={**os.environ, **(env or {})}
+            )
+        return process.pid
+
+    def close(self) -> None:
+        """End the keeper; the kernel ends and removes all the rest."""
+        pid = self.keeper
+        if pid is not None:
+            inner = self._inner()
+            os.kill(inner or pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
+            wait_until("the lab's processes to end", lambda: _gone(pid) and (inner is None or _gone(inner)), 30, 0.05)
+        self.record.unlink(missing_ok=True)
+
+    def note(self, name: str, value: object) -> None:
+        (self.place / (name + ".json")).write_text(json.dumps(value, indent=1))
+
+    def noted(self, name: str) -> dict:
+        file = self.place / (name + ".json")
+        return json.loads(file.read_text()) if file.exists() else {}
+
+    def _inner(self) -> int | None:
+        """The keeper's child, which is the first process of the PID namespace."""
+        pid = self.keeper
+        child = _child(pid) if pid else None
+        # Before its exec the child still shows unshare's name, and its namespaces are not complete.
+        return child if child and b"keeper.py" in _command(child) else None
+
+
+def _child(parent: int) -> int | None:
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            if stat.read_text().rpartition(")")[2].split()[1] == str(parent):
+                return int(stat.parent.name)
+        except OSError:
+            continue
+    return None
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path("/proc/%d/cmdline" % pid).read_bytes()
+    except OSError:
+        return b""
+
+
+def _born(pid: int) -> str | None:
+    """When a process was started, in the kernel's ticks: with the pid it names one process for ever."""
+    try:
+        return Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return None
+
+
+def _gone(pid: int) -> bool:
+    try:
+        return Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True

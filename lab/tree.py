@@ -1,0 +1,25 @@
+"""A node's root file system as a tar: Debian packages, before anything of ours is in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .cache import built
+from .shell import run
+
+SUITES = ("trixie", "bookworm")
+PACKAGES = (
+    "systemd systemd-sysv udev dbus kmod openssh-server python3 sudo ca-certificates iproute2 iputils-ping procps psmisc util-linux mount e2fsprogs fdisk "
+    "iptables ipset conntrack ethtool socat curl jq containerd runc containernetworking-plugins"
+).split()
+DOCKER = {"trixie": ["docker.io", "docker-cli"], "bookworm": ["docker.io"]}
+
+
+def tree(suite: str, docker: bool) -> Path:
+    packages = PACKAGES + (DOCKER[suite] if docker else [])
+    recipe = {"suite": suite, "packages": packages}
+    return built("tree-%s" % suite, recipe, lambda draft: _bootstrap(draft, suite, packages), "about 80 s") / "root.tar"
+
+
+def _bootstrap(draft: Path, suite: str, packages: list[str]) -> None:
+    run("mmdebstrap", "--quiet", "--variant=minbase", '--aptopt=APT::Install-Recommends "false"', "--include=" + ",".join(packages), suite, draft / "root.tar")
