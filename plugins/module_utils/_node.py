@@ -164,6 +164,31 @@ class Node:
         finally:
             os.close(handle)
 
+    def glance(self, path, limit=4096):
+        """The beginning, as bytes, of a kernel's file that may be gone or refused at any moment: None, and no problem."""
+        try:
+            handle = os.open(self.at(path), os.O_RDONLY | os.O_NONBLOCK)
+        except OSError:
+            return None
+        try:
+            return os.read(handle, limit)
+        except OSError:
+            return None
+        finally:
+            os.close(handle)
+
+    def points(self, path):
+        """One by one, where the links in a kernel's directory point to: None, and no problem, for what is gone or refused."""
+        try:
+            names = os.listdir(self.at(path))
+        except OSError:
+            names = [""]
+        for name in names:
+            try:
+                yield os.readlink(self.at(path + "/" + name))
+            except OSError:
+                yield None
+
     def lines(self, path):
         """The lines of a file; none where there is no such file."""
         return (self.read(path) or "").splitlines()
@@ -353,6 +378,10 @@ class Node:
 
     def clock(self):
         return time.time()
+
+    def stopwatch(self):
+        """Seconds that only ever go on, for differences."""
+        return time.monotonic()
 
     def sleep(self, seconds):
         time.sleep(seconds)

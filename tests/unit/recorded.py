@@ -8,7 +8,8 @@ A tree is a directory under ``trees/``. Beside its files it holds ``.recorded.ym
     rooms: {"/var/lib/kubelet": {f_bavail: …}}
     clock: 1790000000.0
 
-A case changes it: ``files`` (null removes one), ``commands``, ``http``, ``dumps``, ``rooms``, ``denied`` (paths that only root may read).
+A case changes it: ``files`` (null removes one), ``commands``, ``http``, ``dumps``, ``rooms``, ``denied`` (paths that only root may read), and
+``later``: files as they are from the probe's first pause on, for what the kernel counts.
 """
 
 from __future__ import annotations
@@ -108,8 +109,13 @@ class RecordedNode(Node):
     def clock(self):
         return self.recorded.get("clock", 1790000000.0) + self.naps
 
+    def stopwatch(self):
+        return self.naps
+
     def sleep(self, seconds):
         self.naps += seconds
+        for path, text in (self.recorded.get("later") or {}).items():
+            Path(self.at(path)).write_text(text)
 
 
 def machine(tree, change, where):
@@ -124,8 +130,9 @@ def machine(tree, change, where):
     for part in ("commands", "http", "dumps", "rooms"):
         merged = {**(recorded.get(part) or {}), **(change.get(part) or {})}
         recorded[part] = {key: value for key, value in merged.items() if value is not None}
-    if "clock" in change:
-        recorded["clock"] = change["clock"]
+    for part in ("clock", "later"):
+        if part in change:
+            recorded[part] = change[part]
     for path, text in (change.get("files") or {}).items():
         file = root / path.lstrip("/")
         if file.is_symlink() or file.is_file():
