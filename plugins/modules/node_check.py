@@ -63,38 +63,15 @@ options:
       site_rules:
         description:
           - Rules of your own.
-          - Each has O(policy.site_rules[].id), a JMESPath O(policy.site_rules[].query) over the facts and what its
-            result must be.
+          - Each has an C(id) that starts with C(site.), a JMESPath C(query) over the node's facts, what its result must be
+            (C(expect)), and the C(message) for the operator, in which C({value}) stands for what the query found. C(title)
+            and C(severity) (V(error), V(warning) or V(info)) are optional.
+          - C(expect) has exactly one of C(equals), C(not_equals), C(in), C(contains), C(matches), C(at_least), C(at_most),
+            C(empty) or C(exists) as its key.
+          - They need the Python library jmespath on the controller.
         type: list
         elements: dict
         default: []
-        suboptions:
-          id:
-            description: A name such as V(site.kernel); it must start with V(site.).
-            type: str
-            required: true
-          title:
-            description: What is wrong when the rule fails. Defaults to the id.
-            type: str
-          query:
-            description: A JMESPath expression over the node's facts.
-            type: str
-            required: true
-          expect:
-            description:
-              - What the result must be, with exactly one of V(equals), V(not_equals), V(in), V(contains), V(matches),
-                V(at_least), V(at_most), V(empty) or V(exists) as its key.
-            type: dict
-            required: true
-          message:
-            description: What to tell the operator; V({value}) stands for what the query found.
-            type: str
-            required: true
-          severity:
-            description: How bad a failure is.
-            type: str
-            choices: [error, warning, info]
-            default: error
   timeout:
     description: How many seconds each look at a daemon, file system or program may take. A whole reading takes at most
       four times as long.
@@ -188,19 +165,7 @@ def main():
                     "kubernetes_version": {"type": "str", "default": ""},
                     "disable": {"type": "list", "elements": "str", "default": []},
                     "severity": {"type": "dict", "default": {}},
-                    "site_rules": {
-                        "type": "list",
-                        "elements": "dict",
-                        "default": [],
-                        "options": {
-                            "id": {"type": "str", "required": True},
-                            "title": {"type": "str"},
-                            "query": {"type": "str", "required": True},
-                            "expect": {"type": "dict", "required": True},
-                            "message": {"type": "str", "required": True},
-                            "severity": {"type": "str", "choices": ["error", "warning", "info"], "default": "error"},
-                        },
-                    },
+                    "site_rules": {"type": "list", "elements": "dict", "default": []},
                 },
             },
             "timeout": {"type": "float", "default": 5.0},
