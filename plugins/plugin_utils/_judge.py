@@ -95,7 +95,8 @@ def _alone(rule, facts, policy):
         return [unknown(_because(facts, missing) or "%s was not read" % " and ".join(missing))]
     verdicts = _call(rule, rule.alone, *needed, *(_at(facts, path) for path in rule.uses), policy)
     if all(verdict.status == "pass" for verdict in verdicts):
-        hidden = _because(facts, (*rule.needs, *rule.uses))
+        proven = verdicts and all(verdict.sure for verdict in verdicts)
+        hidden = _because(facts, rule.needs if proven else (*rule.needs, *rule.uses))
         if hidden:
             return [unknown(hidden)]
     return verdicts or [Verdict("pass", "nothing found")]

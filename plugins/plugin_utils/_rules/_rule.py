@@ -17,10 +17,16 @@ class Verdict:
     message: str
     evidence: dict = field(default_factory=dict)
     remedy: dict | None = None
+    sure: bool = False
 
 
 def passed(message, **evidence):
     return Verdict("pass", message, evidence)
+
+
+def proven(message, **evidence):
+    """A pass that the needed facts prove by themselves, whatever could not be seen of the used ones."""
+    return Verdict("pass", message, evidence, sure=True)
 
 
 def fail(message, remedy=None, **evidence):
