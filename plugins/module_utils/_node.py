@@ -193,6 +193,15 @@ class Node:
         """The lines of a file; none where there is no such file."""
         return (self.read(path) or "").splitlines()
 
+    def json(self, path):
+        """What a JSON file holds, or None; a file that is no JSON is a problem."""
+        text = self.read(path)
+        try:
+            return None if text is None else json.loads(text)
+        except (ValueError, RecursionError):
+            self.problem(path, "is not JSON", "error")
+            return None
+
     def number(self, path):
         """A file that holds one integer, as /proc and /sys do; None where there is none."""
         text = (self.read(path) or "").strip()
@@ -354,25 +363,44 @@ class Node:
         code = int(words[1]) if len(words) > 1 and words[1].isdigit() else None
         return Answer("answered", code, body, seconds=time.monotonic() - start)
 
-    def dump(self, message, family=0):
+    def dump(self, message, family=0, limit=50000):
         """The payloads of one rtnetlink dump, in the kernel's own order: Calico's choice depends on that order."""
+        for _attempt in range(3):
+            payloads, whole = self._dump(message, family, limit)
+            if whole or len(payloads) >= limit:
+                break
+        if not whole:
+            self.problem("netlink dump %d" % message, "over %d entries" % limit if len(payloads) >= limit else "changed whenever it was read", "error")
+        return payloads
+
+    def _dump(self, message, family, limit):
+        """One attempt: (payloads, whether nothing changed meanwhile and nothing is missing)."""
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as link:
             link.settimeout(self.deadline)
             link.bind((0, 0))
-            # struct nlmsghdr {length, type, flags = REQUEST | DUMP, sequence, port}, then the family and padding.
-            link.send(struct.pack("=IHHIIB15x", 32, message, 0x301, 0, 0, family))
-            payloads = []
+            # struct nlmsghdr {length, type, flags = REQUEST | DUMP, sequence, port}, then the family and padding, then for
+            # links the attribute IFLA_EXT_MASK = RTEXT_FILTER_SKIP_STATS: counters are most of a dump, and nobody reads them.
+            mask = struct.pack("=HHI", 8, 29, 8) if message == 18 else b""
+            link.send(struct.pack("=IHHIIB15x", 32 + len(mask), message, 0x301, 0, 0, family) + mask)
+            payloads, whole = [], True
             while True:
                 packet = link.recv(1 << 20)
+                if not packet:
+                    raise OSError(errno.EPIPE, "the kernel ended a dump early")
                 while len(packet) >= 16:
-                    size, kind = struct.unpack_from("=IH", packet)
+                    size, kind, flags = struct.unpack_from("=IHH", packet)
                     if kind == 3:  # NLMSG_DONE
-                        return payloads
+                        return payloads, whole and not flags & 0x10
                     if kind == 2:  # NLMSG_ERROR
                         code = -struct.unpack_from("=i", packet, 16)[0]
                         raise OSError(code, os.strerror(code))
+                    if size < 16:
+                        break
+                    whole = whole and not flags & 0x10  # NLM_F_DUMP_INTR
                     payloads.append(packet[16:size])
                     packet = packet[(size + 3) & ~3 :]
+                if len(payloads) >= limit:
+                    return payloads, False
 
     # -- time ----------------------------------------------------------------------------------------------------------
 

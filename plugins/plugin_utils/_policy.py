@@ -13,27 +13,16 @@ import fnmatch
 import ipaddress
 from dataclasses import dataclass, field
 
+from ._declared import THRESHOLDS, threshold  # before _site: rules, which that brings in, declare theirs through this module
 from ._site import SiteRuleError, site_rules
 
+__all__ = ["THRESHOLDS", "Policy", "PolicyError", "matches", "policy", "threshold"]
+
 SEVERITIES = ("error", "warning", "info")
-THRESHOLDS = {}
 
 
 class PolicyError(ValueError):
     """What is wrong with a policy: the variable, the value and the allowed ones."""
-
-
-@dataclass(frozen=True)
-class Threshold:
-    name: str
-    default: object
-    meaning: str
-
-
-def threshold(name, default, meaning):
-    """Declare a number, text, truth value or list of texts that users may change; answers its name."""
-    THRESHOLDS[name] = Threshold(name, default, meaning)
-    return name
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, the nodecare contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PRIVATE. What links are for: whose a bridge is, which addresses an autodetection could choose, and which names it passes over."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+# Names that Calico's first-found passes over, by the version from which on it does so everywhere.
+IGNORED = (
+    ((3, 15), r"docker|cbr|dummy|virbr|lxcbr|veth|lo|cali|tunl|flannel|kube-ipvs|cni"),
+    ((3, 24, 4), r"vxlan\.calico|vxlan-v6\.calico|wireguard\.cali|wg-v6\.cali"),
+    ((3, 24, 6), r"nodelocaldns"),
+    ((3, 25), r"podman|br-"),
+)
+# Links that belong to a pod network: their addresses are meant to lie in the pods' or services' networks.
+POD_NETWORK = re.compile(
+    r"cali|tunl0$|vxlan(-v6)?\.calico$|wireguard\.cali$|wg-v6\.cali$|bpf(in|out)\.cali$|flannel|cni\d+$|cbr0$|weave$|datapath$|vxlan-6784$|cilium|lxc(?!br)"
+    r"|kube-bridge$|kube-ipvs|kube-dummy-if$|nodelocaldns|antrea|ovn|genev_sys|vxlan_sys"
+)
+# A bridge's name that only one tool gives.
+NAMED = (
+    ("docker", r"docker\d+$|docker_gwbridge$|br-[0-9a-f]{12}$"),
+    ("podman", r"podman\d+$|cni-podman\d+$"),
+    ("nerdctl", r"nerdctl\d+$|br-[0-9a-f]{12}$"),
+    ("libvirt", r"virbr\d+$"),
+    ("lxd", r"lxdbr\d+$"),
+    ("incus", r"incusbr\d+$"),
+    ("lxc", r"lxcbr\d+$"),
+)
+CONTAINER_PORTS = ("veth", "tun")
+
+
+def stray_bridges(facts):
+    """Bridges of container tools that hold an address of their own and lead nowhere.
+
+    ``facts`` is the ``links`` part of a node's facts. A bridge with a NIC, a bond, a VLAN or the like as its port, one that the
+    system's configuration names, and one that the default route leaves by, are an administrator's; those of the pod network are its own.
+    """
+    leaving = {name for route in (facts.get("routes") or {}).get("main", []) if route["to"] == "default" for name in route.get("links", [])}
+    declared = facts.get("declared") or {}
+    found = []
+    for link in facts["present"]["links"]:
+        name, held = link["name"], choosable(link)
+        ours = POD_NETWORK.match(name) or name in _current_bridges(facts)
+        if link.get("kind") != "bridge" or not held or uplinks(link) or name in declared or name in leaving or ours:
+            continue
+        owner = owner_of(name, facts)
+        found.append(
+            {
+                "bridge": name,
+                "subnet": ", ".join(held),
+                "up": link.get("up", False),
+                **owner,
+                "ports": [port["name"] for port in link.get("ports", [])],
+                "port_count": link.get("port_count", 0),
+                "ignored_since": ignored_since(name),
+                "reasons": [
+                    "it holds %s" % ", ".join(held),
+                    "none of its %d ports leads out of this node" % link["port_count"] if link.get("port_count") else "it has no port",
+                    owner["because"],
+                ],
+            }
+        )
+    return found
+
+
+def uplinks(link):
+    """Ports that lead out of the node; a container's or virtual machine's do not."""
+    return [port["name"] for port in link.get("ports", []) if port.get("nic") or port.get("kind", "") not in CONTAINER_PORTS]
+
+
+def owner_of(name, facts):
+    """Who made a bridge, as far as its maker, its maker's files or its name tell."""
+    for network in (facts.get("docker") or {}).get("networks", []):
+        if network["bridge"] == name:
+            return {
+                "owner": "docker",
+                "network": network["name"],
+                "containers": network["containers"],
+                "container_count": network["container_count"],
+                "because": "docker says that it is its network %s" % network["name"],
+            }
+    for network in (facts.get("podman") or {}).get("networks", []):
+        if network["bridge"] == name:
+            return {"owner": "podman", "network": network["name"], "because": "podman keeps it as its network %s" % network["name"]}
+    if name in (facts.get("libvirt") or {}).get("bridges", []):
+        return {"owner": "libvirt", "because": "libvirt runs a dnsmasq for it"}
+    for conf in _cni_files(facts):
+        if name in conf.get("bridges", []):
+            return {
+                "owner": "nerdctl" if "nerdctl" in conf["file"] else "podman" if "podman" in conf["file"] else "cni",
+                "because": "%s names it" % conf["file"],
+            }
+    for owner, pattern in NAMED:
+        if re.match(pattern, name):
+            return {"owner": owner, "because": "%s names its bridges so" % owner}
+    return {"owner": None, "because": "no configuration file and no container tool on this node owns it"}
+
+
+def _cni_files(facts):
+    return [conf for directory in (facts.get("cni") or {}).get("directories", []) for conf in directory["files"]]
+
+
+def _current_bridges(facts):
+    """Bridges of the pod network that the runtime takes: the first valid file of each directory."""
+    firsts = [first(directory) for directory in (facts.get("cni") or {}).get("directories", [])]
+    return {bridge for conf in firsts if conf and not re.search("nerdctl|podman", conf["file"]) for bridge in conf.get("bridges", [])}
+
+
+def first(directory):
+    """The CNI configuration that a runtime takes: the first valid file in the order of their names."""
+    return next((conf for conf in directory["files"] if not conf.get("broken") and conf.get("types") != ["loopback"]), None)
+
+
+def choosable(link, family=None):
+    """Addresses that Calico would take for a node's, in the kernel's order: anything unicast that is not local to the link or the host."""
+    found = []
+    for held in link["addresses"]:
+        ip = ipaddress.ip_address(held["ip"])
+        if (family in (None, ip.version)) and not (ip.is_unspecified or ip.is_loopback or ip.is_multicast or ip.is_link_local or int(ip) == 0xFFFFFFFF):
+            found.append("%s/%d" % (held["ip"], held["prefix"]))
+    return found
+
+
+def candidates(links, family, calico=None):
+    """[(link, addresses)] in the order in which first-found tries them: the kernel's, backwards. A link that is down counts too."""
+    found = [(link, choosable(link, family)) for link in reversed(links) if not ignored(link["name"], calico)]
+    return [(link, addresses) for link, addresses in found if addresses]
+
+
+def ignored(name, calico=None):
+    """Whether Calico of that version passes a link over by its name; of an unknown version, whether all do."""
+    since = ignored_since(name)
+    return since is not None and version(since) <= (version(calico) or IGNORED[0][0])
+
+
+def ignored_since(name):
+    return next((".".join(map(str, since)) for since, pattern in IGNORED if re.match(pattern, name)), None)
+
+
+def version(wanted):
+    return tuple(int(part) for part in re.findall(r"\d+", wanted or "")[:3])
