@@ -23,6 +23,8 @@ import subprocess
 import threading
 import time
 
+from ._grpc import Reply, request
+
 TEXT_LIMIT = 1 << 20
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin:/opt/cni/bin:/snap/bin"
 DENIED = (errno.EACCES, errno.EPERM)
@@ -33,7 +35,7 @@ class Answer:
     """What a command or a socket said, and how long it took to say it."""
 
     def __init__(self, state, code=None, out="", err="", seconds=0.0):
-        self.state = state  # answered | absent | hung | refused
+        self.state = state  # answered | absent | hung | refused | denied
         self.code = code
         self.out = out
         self.err = err
@@ -330,38 +332,69 @@ class Node:
 
     def http(self, address, path, deadline=None):
         """One GET over a unix socket (a path) or TCP (a host and a port): no proxy, no redirect, no TLS."""
+        where = address if isinstance(address, str) else "%s:%s" % tuple(address)
+        answer, said = self._converse(address, "%s %s" % (where, path), ("GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n" % path).encode(), deadline)
+        if answer.state != "answered":
+            return answer
+        head, _blank, body = said.decode("utf-8", "replace").partition("\r\n\r\n")
+        words = head.split(None, 2)
+        answer.code, answer.out = int(words[1]) if len(words) > 1 and words[1].isdigit() else None, body
+        return answer
+
+    def call(self, path, method, message=b"", deadline=None):
+        """One gRPC call over a unix socket; ``code`` is the gRPC status and ``out`` the answer's message, as bytes."""
+        reply = Reply()
+
+        def enough(chunk):
+            reply.feed(chunk)
+            return reply.ended
+
+        what = "%s %s" % (path, method.rpartition("/")[2])
+        answer, _said = self._converse(path, what, request(method, message), deadline, enough)
+        if answer.state == "hung" and reply.greeted:
+            answer.err = "it only greeted"
+        if answer.state == "answered":
+            answer.code, answer.out = reply.code, reply.message or b""
+            if reply.code is None:
+                self.problem(what, answer.err or "ended the conversation without a status", "error")
+        return answer
+
+    def _converse(self, address, what, question, deadline, enough=lambda chunk: False):
+        """Send, then read until the other side has said enough or hangs up: (an Answer without its content, the bytes)."""
         limit = self.deadline if deadline is None else deadline
         start = time.monotonic()
         unix = isinstance(address, str)
-        link = socket.socket(socket.AF_UNIX if unix else socket.AF_INET, socket.SOCK_STREAM)
-        what = "%s %s" % (address if unix else "%s:%s" % tuple(address), path)
-        try:
-            link.settimeout(limit)
-            link.connect(self.at(address) if unix else tuple(address))
-            link.sendall(("GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n" % path).encode())
-            answer = b""
-            while len(answer) < TEXT_LIMIT:
-                left = start + limit - time.monotonic()
-                if left <= 0:
-                    raise socket.timeout()
-                link.settimeout(left)
-                chunk = link.recv(65536)
-                if not chunk:
-                    break
-                answer += chunk
-        except socket.timeout:
-            self.problem(what, "no answer within %g s" % limit, "hung")
-            return Answer("hung", seconds=time.monotonic() - start)
-        except OSError as error:
-            if error.errno in DENIED:
-                self._unseen(what, error)
-            return Answer("absent" if error.errno in ABSENT else "refused", err=error.strerror or str(error), seconds=time.monotonic() - start)
-        finally:
-            link.close()
-        head, _blank, body = answer.decode("utf-8", "replace").partition("\r\n\r\n")
-        words = head.split(None, 2)
-        code = int(words[1]) if len(words) > 1 and words[1].isdigit() else None
-        return Answer("answered", code, body, seconds=time.monotonic() - start)
+        chunks, size = [], 0
+        with socket.socket(socket.AF_UNIX if unix else socket.AF_INET, socket.SOCK_STREAM) as link:
+            try:
+                link.settimeout(limit)
+                link.connect(self.at(address) if unix else tuple(address))
+                link.sendall(question)
+                while size < TEXT_LIMIT:
+                    left = start + limit - time.monotonic()
+                    if left <= 0:
+                        raise socket.timeout()
+                    link.settimeout(left)
+                    chunk = link.recv(65536)
+                    if not chunk:
+                        break
+                    chunks.append(chunk)
+                    size += len(chunk)
+                    if enough(chunk):
+                        break
+            except ValueError as error:  # what came is not what was asked for
+                return Answer("answered", err=str(error), seconds=time.monotonic() - start), b""
+            except (socket.timeout, BlockingIOError) as error:  # the latter: a unix socket whose queue is full of clients that wait
+                seconds = time.monotonic() - start
+                why = "its queue of waiting connections is full" if isinstance(error, BlockingIOError) else "no answer within %g s" % limit
+                self.problem(what, why, "hung")
+                return Answer("hung", seconds=seconds), b""
+            except OSError as error:
+                if error.errno in DENIED:
+                    self._unseen(what, error)
+                state = "absent" if error.errno in ABSENT else "denied" if error.errno in DENIED else "refused"
+                return Answer(state, err=error.strerror or str(error), seconds=time.monotonic() - start), b""
+        return Answer("answered", seconds=time.monotonic() - start), b"".join(chunks)
 
     def dump(self, message, family=0, limit=50000):
         """The payloads of one rtnetlink dump, in the kernel's own order: Calico's choice depends on that order."""
