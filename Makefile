@@ -1,1 +1,54 @@
 # Everything a user or contributor starts is here; `make help` lists it.
+# INVENTORY=hosts.ini     the nodes that `make preflight` reads; without it, this machine
+# ARGS="--limit worker-3" more arguments for ansible-playbook, or for pytest
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-test preflight test unit integration gates lint docs picture bench clean
+
+LOCAL := -i localhost, -c local -e ansible_python_interpreter='{{ ansible_playbook_python }}'
+NODES := $(if $(INVENTORY),-i $(INVENTORY),$(LOCAL))
+# Side by side on both cores; what shares a file (and so its sshd or its namespaces) stays in one process.
+PYTEST := .venv/bin/pytest -n $(or $(JOBS),2) --dist loadgroup --no-loadscope-reorder -r fEs
+
+help: ## List what can be made
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
+
+setup: ## Make .venv with pinned versions of all that a preflight needs
+	@sh requirements/venv.sh run
+
+setup-test: setup
+	@sh requirements/venv.sh test
+	@sh requirements/debian.sh
+
+preflight: setup ## Read this machine (or INVENTORY=...), judge it and report; fails when the findings say so
+	@.venv/bin/ansible-playbook playbooks/preflight.yml $(NODES) $(ARGS)
+
+test: setup-test ## All tests and gates
+	@$(PYTEST) tests/gates tests/integration tests/unit $(ARGS)
+
+unit: setup-test ## Rules, probes and parsers against recorded machines
+	@$(PYTEST) tests/unit $(ARGS)
+
+integration: setup-test ## Real sshd, real network namespaces, a real browser
+	@$(PYTEST) tests/integration $(ARGS)
+
+gates: setup-test ## What Ansible's and our own rules ask of the collection
+	@$(PYTEST) tests/gates $(ARGS)
+
+lint: setup-test ## The quick gates only
+	@.venv/bin/ruff check
+	@.venv/bin/ruff format --check
+	@.venv/bin/yamllint --strict .
+	@.venv/bin/codespell
+	@.venv/bin/ansible-lint --offline
+
+docs: setup-test ## Write the pages about the rules anew
+	@.venv/bin/python docs/generate_rules.py
+
+picture: setup-test ## Take the README's picture of a report anew
+	@.venv/bin/python docs/picture.py
+
+bench: setup-test ## Measure against `ansible -m ping` and `-m setup`, and judge 1000 nodes
+	@.venv/bin/python tests/bench/run.py $(ARGS)
+
+clean: ## Remove what was made: virtual environments, caches, reports
+	rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis .ansible nodecare-report

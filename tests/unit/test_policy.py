@@ -16,7 +16,7 @@ RULE = {"id": "site.one", "query": "host.kernel", "expect": {"exists": True}, "m
 @pytest.mark.parametrize(
     ("raw", "says"),
     [
-        ({"treshold": {}}, "policy has no treshold; it has thresholds"),
+        ({"limits": {}}, "policy has no limits; it has thresholds"),
         ({"thresholds": []}, None),
         ({"thresholds": [1]}, "policy.thresholds must be a dictionary, not [1]"),
         ({"thresholds": {"no_such": 1}}, "policy.thresholds has no no_such; it has"),

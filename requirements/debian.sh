@@ -1,0 +1,19 @@
+#!/bin/sh
+# Installs the Debian packages that the tests use, when root may; else says what is missing: the tests that need it are then skipped.
+set -eu
+cd "$(dirname "$0")"
+command -v dpkg-query >/dev/null || { echo "No Debian here: tests that need sshd, ip or chromium use what is there"; exit 0; }
+missing=""
+while read -r package; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
+done <debian.txt
+[ -n "$missing" ] || exit 0
+if [ "$(id -u)" != 0 ]; then
+    echo "Missing for some tests, which will be skipped (as root: apt-get install$missing)"
+    exit 0
+fi
+echo "Installing$missing"
+export DEBIAN_FRONTEND=noninteractive
+# shellcheck disable=SC2086  # a list of names
+{ apt-get install -qq -y --no-install-recommends $missing || { apt-get update -qq && apt-get install -qq -y --no-install-recommends $missing; }; } >/dev/null 2>&1 ||
+    echo "apt-get could not install$missing: the tests that need them will be skipped"

@@ -1,0 +1,62 @@
+"""The checkout as the gates see it, and how they run programs in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BIN = ROOT / ".venv" / "bin"
+CACHE = ROOT / ".cache"
+AREAS = ("swap", "links", "runtime", "kubelet", "load", "host")
+
+
+def run(*command, cwd=ROOT, timeout=300, expect=(0,), **environment):
+    """The output of a program that must end as expected; what it said is the test's message when it does not."""
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env={**os.environ, "NO_COLOR": "1", "ANSIBLE_NOCOLOR": "1", **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert expect is None or done.returncode in expect, "%s ended with %d:\n%s" % (" ".join(map(str, command)), done.returncode, done.stdout)
+    return done.stdout
+
+
+def files(*patterns):
+    """What git has or would have, so that a file which was not added yet is judged like the others."""
+    return sorted(path for path in run("git", "ls-files", "-co", "--exclude-standard", "--", *patterns).splitlines() if (ROOT / path).exists())
+
+
+def copy(to, leave_out=()):
+    """A copy of the checkout without what git does not have."""
+    shutil.rmtree(to, ignore_errors=True)
+    for path in files():
+        if not path.startswith(tuple(leave_out)):
+            (to / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / path, to / path, follow_symlinks=False)
+
+
+def python(lowest, highest):
+    """A Python of the machine that really runs, the newest between two versions; None where there is none."""
+    said = run("sh", "requirements/python.sh", lowest, highest, expect=(0, 1))
+    return said.strip() if said.startswith("/") else None
+
+
+def venv(name, interpreter, *packages):
+    """A virtual environment with pinned packages, made once."""
+    made = CACHE / "venv" / name
+    stamp = made / ".made"
+    if not stamp.exists():
+        shutil.rmtree(made, ignore_errors=True)
+        run(interpreter, "-m", "venv", made)
+        run(made / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages)
+        stamp.touch()
+    return made / "bin"

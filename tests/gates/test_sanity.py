@@ -1,0 +1,49 @@
+"""ansible-test sanity, every test of it, without an ignore file, on the newest and the oldest core."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from checkout import CACHE, ROOT, copy, run
+from cores import NEWEST, OLDEST, installed
+
+# The checkout finds itself through a symbolic link under .collections; it is no part of the collection, nor is the lab.
+NO_PART = (".collections", "lab/")
+# ansible-test gives each of its tests an environment of its own and wants to download a program that puts pip there. Python brings one along.
+BOOTSTRAP = "import ensurepip\n\nensurepip.bootstrap()\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("core", [NEWEST, OLDEST], ids=lambda core: core.version)
+def test_sanity(core):
+    programs = installed(core)
+    where = CACHE / "sanity" / core.version
+    tree = where / "ansible_collections" / "nodecare" / "kubernetes"
+    copy(tree, leave_out=NO_PART)
+    assert not list((tree / "tests" / "sanity").glob("ignore*")), "what sanity finds is to be put right, not ignored"
+    run("git", "init", "-q", cwd=tree)
+    run("git", "add", "-A", cwd=tree)
+    home = home_with_pip(where / "home", core.pip)
+    version = re.search(r"\d+\.\d+", run(programs / "python", "-V")).group()
+    run(programs / "ansible-test", "sanity", "--color", "no", "--requirements", "--python", version, cwd=tree, timeout=600, HOME=str(home), LC_ALL="C.UTF-8")
+
+
+def home_with_pip(home, pip):
+    """A home directory that holds ansible-test's environments from run to run, and the user's own settings of pip."""
+    cache = home / ".ansible" / "test" / "cache"
+    cache.mkdir(parents=True, exist_ok=True)
+    (cache / ("get_pip_%s.py" % pip.replace(".", "_"))).write_text(BOOTSTRAP)
+    for settings in (".config/pip", ".pip"):
+        (home / settings).parent.mkdir(exist_ok=True)
+        if (Path.home() / settings).is_dir() and not (home / settings).exists():
+            (home / settings).symlink_to(Path.home() / settings)
+    return home
+
+
+def test_no_registry_is_named():
+    """Where packages come from is each machine's own business."""
+    hosts = ["py" + "pi.org", "python" + "hosted.org", "proxy.go" + "lang.org", "galaxy.ansible" + ".com", "deb.deb" + "ian.org"]
+    found = run("git", "grep", "-nI", "--untracked", *[part for host in hosts for part in ("-e", host)], "--", ":!LICENSE", expect=(0, 1))
+    assert found == "", "registries named in %s:\n%s" % (ROOT, found)

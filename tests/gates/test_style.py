@@ -1,0 +1,31 @@
+"""Gates on text: Python, YAML, Ansible content, spelling."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from checkout import BIN, ROOT, run
+
+GATES = {
+    "ruff check": ["ruff", "check", "--no-cache", "--quiet"],
+    "ruff format": ["ruff", "format", "--no-cache", "--check", "--quiet"],
+    "yamllint": ["yamllint", "--strict", "."],
+    "codespell": ["codespell"],
+    "changelog": ["antsibull-changelog", "lint"],
+}
+
+
+@pytest.mark.parametrize("gate", GATES)
+def test_style(gate):
+    program, *arguments = GATES[gate]
+    run(BIN / program, *arguments)
+
+
+@pytest.mark.slow
+def test_ansible_lint():
+    if not (BIN / "ansible-lint").exists():
+        pytest.skip("ansible-lint needs Python 3.12 or newer")
+    settings = yaml.safe_load((ROOT / ".ansible-lint").read_text())
+    assert settings["profile"] == "production"
+    assert not {"skip_list", "warn_list"} & set(settings), "what ansible-lint finds is to be put right, not skipped"
+    run(BIN / "ansible-lint", "--offline", "--nocolor", "--strict", timeout=300)
