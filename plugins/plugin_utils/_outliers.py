@@ -67,7 +67,8 @@ WAITING_FOR = {"cpu_pressure": "a CPU", "io_pressure": "I/O", "memory_pressure":
 
 
 def finite(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    """A number that a load can be: neither NaN nor infinite, nor an integer of a hundred digits."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -1e15 < value < 1e15
 
 
 def scores(values, step=0.0):

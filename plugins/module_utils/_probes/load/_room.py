@@ -78,7 +78,7 @@ def mount_of(line):
 
 
 def unescaped(text):
-    for sign in ("\\040", "\\011", "\\012", "\\134"):  # the backslash last, as it may precede a number
+    for sign in ("\\040", "\\011", "\\012", "\\043", "\\134"):  # the backslash last, as it may precede a number
         text = text.replace(sign, chr(int(sign[1:], 8)))
     return text[:NAME]
 
