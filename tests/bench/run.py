@@ -1,0 +1,206 @@
+"""Measures what the design promises: `make bench`, or with ARGS="--check" to fail where a budget is exceeded.
+
+Times on a fleet are compared within one run, in interleaved rounds and by their medians, because only ratios mean
+something on a machine that does other things too. All targets share the controller's processors here, so work on the
+nodes counts as if a single machine did it for all of them: real fleets fare better.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+CHECKOUT = Path(__file__).parents[2]
+sys.path.insert(0, str(CHECKOUT / "tests"))
+
+from fleet import Fleet, missing, plain  # noqa: E402
+
+RESULTS = Path(__file__).parent / "results"
+BIN = Path(os.environ.get("NODECARE_ANSIBLE") or Path(sys.executable).parent)
+BUDGETS = [  # name, where it is in the results, unit, at most
+    ("preflight against ping", ("fleet", "preflight", "ratio"), "×", 1.3),
+    ("probe, processor time", ("probe", "node_check", "cpu_s"), "s", 1.0),
+    ("probe, memory", ("probe", "node_check", "memory_mib"), "MiB", 64),
+    ("probe, payload", ("probe", "node_check", "payload_kb"), "KB", 350),
+    ("1000 nodes judged and reported", ("judge", "1000", "seconds"), "s", 5),
+    ("1000 nodes, memory", ("judge", "1000", "memory_mib"), "MiB", 500),
+    ("1000 nodes against 100", ("judge", "1000", "ratio"), "×", 11),
+]
+
+
+def main() -> int:
+    wanted = arguments()
+    with tempfile.TemporaryDirectory(prefix="nodecare-bench-") as place:
+        results: dict = {}
+        if "probe" in wanted.parts or "judge" in wanted.parts:
+            say("the probe on this machine, %d times" % wanted.rounds)
+            results["probe"], facts = probe(Path(place), wanted.rounds)
+        if "judge" in wanted.parts:
+            say("judging and reporting made-up nodes")
+            results["judge"] = judge(facts, wanted.rounds)
+        if "fleet" in wanted.parts:
+            results["fleet"] = fleet(Path(place), wanted)
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "bench.json").write_text(json.dumps(results, indent=1) + "\n")
+    text, over = table(results)
+    (RESULTS / "bench.md").write_text(text)
+    print(text)
+    return 1 if over and wanted.check else 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--hosts", type=int, default=50, help="SSH targets (50)")
+    parser.add_argument("--forks", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--parts", nargs="+", choices=["probe", "judge", "fleet"], default=["probe", "judge", "fleet"])
+    parser.add_argument("--only", nargs="+", choices=["preflight", "setup", "six tasks"], help="what to compare with ping on the fleet (everything)")
+    parser.add_argument("--check", action="store_true", help="fail where a budget is exceeded")
+    return parser.parse_args()
+
+
+# -- a fleet -----------------------------------------------------------------------------------------------------------
+
+
+def fleet(place: Path, wanted: argparse.Namespace) -> dict:
+    why = missing()
+    if why:
+        raise SystemExit("no fleet: " + why)
+    reports = "nodecare_report_dir=%s" % (place / "report")
+    commands = {
+        "ping": ["ansible", "all", "-m", "ping"],
+        "preflight": ["ansible-playbook", "playbooks/preflight.yml", "-e", reports, "-e", "nodecare_fail_on=never"],
+        "setup": ["ansible", "all", "-m", "setup"],
+        "six tasks": ["ansible-playbook", "tests/bench/six_reads.yml"],
+    }
+    commands = {name: argv for name, argv in commands.items() if name == "ping" or name in (wanted.only or commands)}
+    seen: dict[str, list[dict]] = {name: [] for name in commands}
+    with Fleet(plain(wanted.hosts)) as targets:
+        for number in range(wanted.rounds):
+            for name, argv in commands.items():
+                say("round %d of %d: %s on %d targets" % (number + 1, wanted.rounds, name, wanted.hosts))
+                seen[name].append(_timed([str(BIN / argv[0]), *argv[1:], "-i", str(targets.inventory), "-f", str(wanted.forks)], targets.environment()))
+                targets.hang_up()
+    return _compared(seen, "ping")
+
+
+def _timed(argv: list[str], environment: dict[str, str]) -> dict:
+    start = time.monotonic()
+    process = subprocess.Popen(argv, cwd=CHECKOUT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    said = process.stdout.read()
+    _pid, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit("%s ended with %d:\n%s" % (" ".join(argv), process.returncode, "\n".join(said.splitlines()[-30:])))
+    return {"seconds": time.monotonic() - start, "memory_mib": used.ru_maxrss / 1024}
+
+
+def _compared(seen: dict[str, list[dict]], base: str) -> dict:
+    """The medians of each measure, and by how much each is slower than the base; ratios are taken round by round."""
+    result = {}
+    for name, rounds in seen.items():
+        ratios = [one["seconds"] / other["seconds"] for one, other in zip(rounds, seen[base])]
+        result[name] = {key: round(statistics.median(one[key] for one in rounds), 3) for key in rounds[0]}
+        result[name].update(ratio=round(statistics.median(ratios), 3), rounds=[round(one["seconds"], 2) for one in rounds])
+    return result
+
+
+# -- the probe ---------------------------------------------------------------------------------------------------------
+
+
+def probe(place: Path, rounds: int) -> tuple[dict, dict]:
+    """What the modules cost on a node: their payloads, as Ansible sends them, run by themselves. Answers the facts too."""
+    result, facts = {}, {}
+    for name in ("ansible.builtin.ping", "nodecare.kubernetes.node_check", "ansible.builtin.setup"):
+        payload = _payload(place, name)
+        runs = [_run_payload(payload) for _round in range(rounds)]
+        short = name.rpartition(".")[2]
+        result[short] = {key: round(statistics.median(run[key] for run in runs), 3) for key in ("cpu_s", "seconds", "memory_mib")}
+        result[short].update(payload_kb=round(payload.stat().st_size / 1000, 1), answer_kb=round(len(runs[0]["said"]) / 1000, 1))
+        if short == "node_check":
+            facts = json.loads(runs[0]["said"])["facts"]
+            result[short].update(gathering_cpu_s=facts["taken"]["cpu"], gathering_s=facts["taken"]["seconds"])
+    return result, facts
+
+
+def _payload(place: Path, module: str) -> Path:
+    """The file that Ansible would send, kept by Ansible itself."""
+    kept = place / module
+    interpreter = Fleet({}).python
+    settings = {"ANSIBLE_KEEP_REMOTE_FILES": "1", "ANSIBLE_REMOTE_TEMP": str(kept), "ANSIBLE_PIPELINING": "0", "ANSIBLE_LOCAL_TEMP": str(place / "tmp")}
+    argv = [str(BIN / "ansible"), "localhost", "-i", "localhost,", "-c", "local", "-m", module, "-e", "ansible_python_interpreter=%s" % interpreter]
+    _timed(argv, {**os.environ, **settings})
+    return next(kept.glob("*/AnsiballZ_*.py"))
+
+
+def _run_payload(payload: Path) -> dict:
+    start = time.monotonic()
+    process = subprocess.Popen([Fleet({}).python, str(payload)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    said = process.stdout.read()
+    _pid, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return {"said": said, "seconds": time.monotonic() - start, "cpu_s": used.ru_utime + used.ru_stime, "memory_mib": used.ru_maxrss / 1024}
+
+
+# -- judging -----------------------------------------------------------------------------------------------------------
+
+
+def judge(facts: dict, rounds: int) -> dict:
+    """In fresh processes, turn by turn."""
+    seen: dict[str, list[dict]] = {"100": [], "1000": []}
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT / ".collections")}
+    for _round in range(rounds):
+        for count, runs in seen.items():
+            argv = [sys.executable, str(Path(__file__).with_name("judging.py")), count]
+            done = subprocess.run(argv, input=json.dumps(facts), stdout=subprocess.PIPE, text=True, env=environment, check=True)
+            runs.append(json.loads(done.stdout))
+    return _compared(seen, "100")
+
+
+# -- telling -----------------------------------------------------------------------------------------------------------
+
+
+def table(results: dict) -> tuple[str, list[str]]:
+    """Markdown, and the names of the budgets that were exceeded."""
+    lines = []
+    if "fleet" in results:
+        lines += ["| SSH targets | wall time | against ping | controller's memory |", "|---|---:|---:|---:|"]
+        lines += ["| %s | %.1f s | %.2f × | %.0f MiB |" % (name, one["seconds"], one["ratio"], one["memory_mib"]) for name, one in results["fleet"].items()]
+        lines.append("")
+    if "probe" in results:
+        lines += ["| module on the node | processor time | wall time | memory | payload | answer |", "|---|---:|---:|---:|---:|---:|"]
+        row = "| %s | %.2f s | %.2f s | %.0f MiB | %.0f KB | %.0f KB |"
+        keys = ("cpu_s", "seconds", "memory_mib", "payload_kb", "answer_kb")
+        lines += [row % (name, *(one[key] for key in keys)) for name, one in results["probe"].items()]
+        lines.append("")
+    if "judge" in results:
+        lines += ["| nodes | judging | reporting | together | against 100 | memory | findings |", "|---|---:|---:|---:|---:|---:|---:|"]
+        row = "| %s | %.2f s | %.2f s | %.2f s | %.1f × | %.0f MiB | %d |"
+        keys = ("judging_s", "reporting_s", "seconds", "ratio", "memory_mib", "findings")
+        lines += [row % (name, *(one[key] for key in keys)) for name, one in results["judge"].items()]
+        lines.append("")
+    over = []
+    lines += ["| budget | measured | at most | |", "|---|---:|---:|---|"]
+    for name, path, unit, most in BUDGETS:
+        measured = results
+        for step in path:
+            measured = (measured or {}).get(step)
+        if measured is not None:
+            over += [name] if measured > most else []
+            lines.append("| %s | %.2f %s | %g %s | %s |" % (name, measured, unit, most, unit, "OVER" if measured > most else "kept"))
+    return "\n".join(lines) + "\n", over
+
+
+def say(message: str) -> None:
+    print("bench: " + message, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
