@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
+from ansible.utils.color import ANSIBLE_COLOR
 
 from ..plugin_utils import _judge, _report
 from ..plugin_utils._policy import PolicyError, policy
@@ -21,6 +23,7 @@ ARGUMENTS = {
     "policy": {"type": "dict", "default": {}},
     "path": {"type": "path", "default": "nodecare-report"},
     "formats": {"type": "list", "elements": "str", "default": list(_report.WRITERS), "choices": list(_report.WRITERS)},
+    "save_facts": {"type": "bool", "default": False},
     "fail_on": {"type": "str", "default": "error", "choices": ["error", "warning", "never"]},
 }
 FAILING = {"error": ("error",), "warning": ("error", "warning"), "never": ()}
@@ -37,36 +40,58 @@ class ActionModule(ActionBase):
         try:
             checked = policy(arguments["policy"], known_rules=list(RULES))
             chosen = _judge.select(arguments["checks"], arguments["exclude"], checked)
+            nodes, policies, findings = _collected(_results(task_vars, arguments["results"]), checked)
         except (_judge.SelectionError, PolicyError) as error:
             raise AnsibleActionFail(str(error)) from None
-        nodes, policies, findings = {}, {}, []
-        for name in task_vars["ansible_play_hosts_all"]:
-            result = task_vars["hostvars"][name].get(arguments["results"]) or {}
-            nodes[name] = result.get("facts")
-            policies[name] = policy(result["policy"]) if result.get("policy") else checked
-            findings.extend(result.get("findings") or [_lost(name, result, checked)])
         read = {name: facts for name, facts in nodes.items() if facts}
         findings = _judge.merge(findings, _judge.judge_across(read, policies, chosen, checked))
         report = _report.document(nodes, findings)
-        paths = _report.write(report, os.path.abspath(arguments["path"]), arguments["formats"])
-        self._display.display(_report.terminal_text(report))
-        for path in paths.values():
-            self._display.display("Report: %s" % path)
-        return self._outcome(report, paths, FAILING[arguments["fail_on"]])
+        self._display.display(_report.terminal_text(report, colour=ANSIBLE_COLOR))
+        saved = _report.bundle(nodes, arguments["policy"]) if arguments["save_facts"] else None
+        paths, broken = _report.write(report, os.path.abspath(arguments["path"]), arguments["formats"], saved)
+        self._display.display("\n" + "\n".join("Report: %s" % path for path in paths.values()))
+        return _outcome(report, paths, broken, FAILING[arguments["fail_on"]])
 
-    @staticmethod
-    def _outcome(report, paths, failing):
-        bad = [one for one in report["findings"] if one["status"] == "fail" and one["severity"] in failing]
-        result = {"changed": False, "summary": report["summary"], "paths": paths}
-        if bad:
-            nodes = len({one["node"] for one in bad})
-            result.update(
-                failed=True, msg="%d findings on %d of %d nodes must be put right before these nodes are used" % (len(bad), nodes, len(report["nodes"]))
-            )
-        return result
+
+def _results(task_vars, variable):
+    """What node_check found on each host of the play.
+
+    A registered result holds no templates, so it is taken as it is: hostvars[name] would build a template engine with
+    all variables for every host, which for a thousand of them takes far longer than all the rest.
+    """
+    hostvars = task_vars["hostvars"]
+    for name in task_vars["ansible_play_hosts_all"]:
+        result = hostvars.raw_get(name).get(variable)
+        if isinstance(result, str):  # not registered, but made by a template
+            result = hostvars[name].get(variable)
+        yield str(name), result if isinstance(result, dict) else {}
+
+
+def _collected(results, checked):
+    """{node: facts}, {node: policy} and the findings; hosts that have the same policy share one."""
+    nodes, policies, findings, seen = {}, {}, [], {}
+    for name, result in results:
+        nodes[name] = result.get("facts")
+        own = json.dumps(result.get("policy") or None, sort_keys=True, default=str)
+        if own not in seen:
+            seen[own] = policy(result["policy"]) if result.get("policy") else checked
+        policies[name] = seen[own]
+        findings.extend(result.get("findings") or [_lost(name, result, checked)])
+    return nodes, policies, findings
 
 
 def _lost(name, result, checked):
     """The finding about a node whose task gave no findings."""
     rule_id = "node.unreachable" if result.get("unreachable") else "node.unreadable"
-    return _judge.judge_lost(name, rule_id, str(result.get("msg") or "it was not read in this run"), checked)
+    why = str(result.get("msg") or result.get("skip_reason") or "it was not read in this run").strip()
+    return _judge.judge_lost(name, rule_id, why.removeprefix("Task failed: "), checked)
+
+
+def _outcome(report, paths, broken, failing):
+    bad = [one for one in report["findings"] if one["status"] == "fail" and one["severity"] in failing]
+    result = {"changed": False, "summary": report["summary"], "paths": paths}
+    reasons = list(broken)
+    if bad:
+        nodes = len({one["node"] for one in bad})
+        reasons.append("%d findings on %d of %d nodes must be put right before these nodes are used" % (len(bad), nodes, len(report["nodes"])))
+    return {**result, "failed": True, "msg": "; ".join(reasons)} if reasons else result

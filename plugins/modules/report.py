@@ -14,7 +14,14 @@ description:
     nodes, writes the reports on the controller and prints a table.
   - Runs once for the play, whatever its strategy, and needs no connection to any host.
   - Hosts that could not be reached or read are findings too.
-  - Fails after everything is written, when a finding is bad enough.
+  - Fails after everything is written, when a finding is bad enough, or when a report could not be written; the others
+    are written nevertheless.
+notes:
+  - The files have always the same names. C(report.json) is canonical, its schema is C(docs/report.schema.json).
+    C(junit.xml) has a test suite for each node and a test case for each finding; what is unknown counts as skipped.
+    C(report.prom) is for the textfile collector of node_exporter, with one series for each failure and warning, and
+    counts of everything else. C(report.html) is one page that loads nothing and can be read without scripts.
+  - The table on the terminal has at most 100 columns. It is drawn with the Python library rich where that is installed.
 author:
   - The nodecare contributors (@nodecare)
 options:
@@ -41,11 +48,17 @@ options:
     type: path
     default: nodecare-report
   formats:
-    description: Which reports to write.
+    description: Which reports to write, beside the table that is always printed.
     type: list
     elements: str
-    choices: [json]
-    default: [json]
+    choices: [json, junit, prometheus, html]
+    default: [json, junit, prometheus, html]
+  save_facts:
+    description:
+      - Write the nodes' facts too, as C(facts.json), so that P(nodecare.kubernetes.judge#filter) can judge them again later.
+      - They say much about the nodes, so keep the file as you keep an inventory.
+    type: bool
+    default: false
   fail_on:
     description: From which severity on a failed rule makes the task fail.
     type: str
@@ -55,6 +68,8 @@ extends_documentation_fragment:
   - nodecare.kubernetes.read_only
 seealso:
   - module: nodecare.kubernetes.node_check
+  - plugin: nodecare.kubernetes.judge
+    plugin_type: filter
 """
 
 EXAMPLES = r"""
@@ -71,10 +86,10 @@ summary:
   type: dict
   sample: {"fail": 1, "warn": 0, "unknown": 2, "skip": 1, "pass": 40, "worst": "fail", "nodes": 3}
 paths:
-  description: The file of each format.
+  description: The file of each format that was written, and C(facts) where O(save_facts=true).
   returned: always
   type: dict
-  sample: {"json": "/tmp/nodecare/report.json"}
+  sample: {"json": "/tmp/nodecare/report.json", "html": "/tmp/nodecare/report.html"}
 """
 
 # This module is implemented by the action plugin of the same name: it runs on the controller.
