@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, the nodecare contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PRIVATE. Which container runtimes there are, where they listen, and what systemd says about them."""
+
+from __future__ import annotations
+
+import re
+
+# name, its units, its socket, its configuration, what it speaks
+DAEMONS = (
+    ("containerd", ("containerd.service",), "/run/containerd/containerd.sock", "/etc/containerd/config.toml", "containerd"),
+    ("docker", ("docker.service", "snap.docker.dockerd.service"), "/run/docker.sock", "/etc/docker/daemon.json", "docker"),
+    ("cri-dockerd", ("cri-docker.service", "cri-dockerd.service"), "/run/cri-dockerd.sock", None, "cri"),
+    ("crio", ("crio.service", "cri-o.service"), "/run/crio/crio.sock", "/etc/crio/crio.conf", "cri"),
+    ("k3s", ("k3s.service", "k3s-agent.service"), "/run/k3s/containerd/containerd.sock", "/var/lib/rancher/k3s/agent/etc/containerd/config.toml", "containerd"),
+    (
+        "rke2",
+        ("rke2-server.service", "rke2-agent.service"),
+        "/run/k3s/containerd/containerd.sock",
+        "/var/lib/rancher/rke2/agent/etc/containerd/config.toml",
+        "containerd",
+    ),
+    (
+        "microk8s",
+        ("snap.microk8s.daemon-containerd.service",),
+        "/var/snap/microk8s/common/run/containerd.sock",
+        "/var/snap/microk8s/current/args/containerd.toml",
+        "containerd",
+    ),
+    ("k0s", ("k0sworker.service", "k0scontroller.service"), "/run/k0s/containerd.sock", "/etc/k0s/containerd.toml", "containerd"),
+)
+UNITS = tuple(name for _daemon, units, _socket, _config, _kind in DAEMONS for name in units)
+
+
+def daemons(node):
+    """What systemd says about each runtime that it knows."""
+    return {name: unit for name, unit in ((name, state(node, units)) for name, units, _socket, _config, _kind in DAEMONS) if unit}
+
+
+def state(node, names):
+    """The unit in use; where several are installed, the one that is not stopped."""
+    known = [unit for unit in map(node.unit, names) if unit]
+    if not known:
+        return None
+    unit = next((one for one in known if one.get("ActiveState") != "inactive"), known[0])
+    return {
+        "unit": unit["Id"],
+        "load": unit.get("LoadState"),
+        "active": unit.get("ActiveState"),
+        "sub": unit.get("SubState"),
+        "enabled": unit.get("UnitFileState"),
+        "result": unit.get("Result"),
+        "restarts": _number(unit.get("NRestarts")),
+        "active_s": active_for(node, unit),
+        "kill_mode": unit.get("KillMode"),
+        "delegate": unit.get("Delegate"),
+        "restart": unit.get("Restart"),
+        "wants": {name: said for name, said in ((key, unit.get(key)) for key in ("Requires", "BindsTo")) if said and "containerd" in said},
+    }
+
+
+def active_for(node, unit):
+    """For how many seconds it has been active."""
+    uptime = (node.read("/proc/uptime") or "").split()
+    since = _number(unit.get("ActiveEnterTimestampMonotonic"))
+    return round(float(uptime[0]) - since / 1e6) if since and uptime and re.match(r"[0-9.]+\Z", uptime[0]) else None
+
+
+def _number(text):
+    return int(text) if text and text.isdigit() else None

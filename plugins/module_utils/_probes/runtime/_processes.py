@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, the nodecare contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PRIVATE. Tasks that the kernel keeps waiting, and shims that no container belongs to: one pass over /proc."""
+
+from __future__ import annotations
+
+import os
+
+from ..._grpc import fields, text
+from ._answers import CRI
+
+LOOKS = (0.25, 0.75)  # a task counts as blocked when it has not run once from the first look to the last
+KERNEL_THREAD = 0x00200000
+DAEMONS = (b"containerd", b"dockerd", b"crio", b"k3s-server", b"k3s-agent", b"rke2", b"kubelet", b"kubelite", b"runc", b"cri-dockerd")
+PROCESSES, SHOWN = 20000, 10
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def processes(node):
+    suspects, shims = {}, []
+    for pid in [name for name in node.list("/proc") if name.isdigit()][:PROCESSES]:
+        one = status(node.glance("/proc/%s/stat" % pid, 1024))
+        if one is None:
+            continue
+        name, state, flags, _start = one
+        if name == b"containerd-shim":
+            shims.append((pid, one))
+        if state == b"D" and not flags & KERNEL_THREAD:
+            suspects["/proc/" + pid] = one
+        elif name in DAEMONS:
+            suspects.update(threads(node, pid))
+    return {"blocked": blocked(node, suspects), "shims": orphans(node, shims)}
+
+
+def status(said):
+    """(name, state, flags, start) of /proc/PID/stat: the name may hold anything, also brackets and blanks."""
+    head, _bracket, tail = (said or b"").rpartition(b")")
+    words = tail.split(None, 20)
+    if len(words) < 20 or not (words[6].isdigit() and words[19].isdigit()):
+        return None
+    return head.partition(b"(")[2], words[0], int(words[6]), int(words[19])
+
+
+def threads(node, pid):
+    """A daemon's threads that wait: its first thread may idle while another is stuck."""
+    paths = ["/proc/%s/task/%s" % (pid, thread) for thread in node.list("/proc/%s/task" % pid)[:500]]
+    read = ((path, status(node.glance(path + "/stat", 1024))) for path in paths)
+    return {path: one for path, one in read if one and one[1] == b"D"}
+
+
+def blocked(node, suspects):
+    """Those that have not run between the looks: a busy disk lets its waiters run now and then, a dead one does not."""
+    switches = {path: switched(node, path) for path in suspects}
+    waited = 0.0
+    for nap in LOOKS:
+        if not suspects:
+            break
+        node.sleep(nap)
+        waited += nap
+        suspects = {path: one for path, one in suspects.items() if status(node.glance(path + "/stat", 1024)) == one and switched(node, path) == switches[path]}
+    found = [waiting(node, path, one, waited) for path, one in suspects.items()]
+    # A frozen container looks the same on cgroup v1, and is meant to.
+    found = [one for one in found if "refrigerator" not in one["waits_in"] and "freeze" not in one["waits_in"]]
+    return {"count": len(found), "tasks": found[:SHOWN]}
+
+
+def switched(node, path):
+    said = (node.glance(path + "/status", 8192) or b"").decode("utf-8", "replace")
+    return [line for line in said.splitlines() if "ctxt_switches" in line]
+
+
+def waiting(node, path, one, waited):
+    channel = (node.glance(path + "/wchan", 100) or b"").decode("utf-8", "replace")
+    return {"pid": int(path.rpartition("/")[2]), "name": one[0].decode("utf-8", "replace")[:64], "waits_in": "" if channel == "0" else channel, "for_s": waited}
+
+
+def orphans(node, shims):
+    """Shims whose id their runtime does not know. Only ids are kept of a command line."""
+    uptime = float((node.read("/proc/uptime") or "0").split()[0])
+    known, without = {}, []
+    for pid, (_name, _state, _flags, start) in shims:
+        words = (node.glance("/proc/%s/cmdline" % pid, 4096) or b"").decode("utf-8", "replace").split("\0")
+        argument = {name.lstrip("-"): value for name, value in zip(words, words[1:]) if name.startswith("-")}
+        where = argument.get("namespace"), argument.get("address")
+        if where not in known:
+            known[where] = ids(node, *where)
+        if known[where] is not None and argument.get("id") not in known[where]:
+            without.append({"id": argument.get("id", "")[:64], "namespace": where[0], "pid": int(pid), "age_s": round(uptime - start / TICKS)})
+    return {"count": len(shims), "unasked": sum(said is None for said in known.values()), "without_container": without[:SHOWN], "without": len(without)}
+
+
+def ids(node, namespace, address):
+    """What the runtime says it runs; None where it cannot be asked."""
+    if namespace == "moby":
+        answer = node.http("/run/docker.sock", "/containers/json", deadline=node.deadline / 2)
+        rows = answer.json()
+        return {row.get("Id") for row in rows if isinstance(row, dict)} if isinstance(rows, list) else None
+    if namespace != "k8s.io" or not address:
+        return None
+    answer = node.call(address, CRI + "ListPodSandbox", deadline=node.deadline / 2)
+    return {text(fields(row), 1) for row in fields(answer.out).get(1, [])} if answer.ok else None
