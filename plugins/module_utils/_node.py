@@ -440,6 +440,19 @@ class Node:
     def clock(self):
         return time.time()
 
+    def timex(self):
+        """What the kernel thinks of its own clock, whichever daemon keeps it; None where it would not say."""
+        import ctypes  # noqa: PLC0415 - not every Python has it
+
+        # struct timex begins with modes (0 reads and sets nothing), offset, freq, maxerror, esterror, status.
+        buffer = ctypes.create_string_buffer(512)
+        state = ctypes.CDLL(None, use_errno=True).adjtimex(buffer)
+        if state < 0:
+            self.problem("adjtimex", os.strerror(ctypes.get_errno()).lower(), "error")
+            return None
+        _modes, offset, _freq, most, likely, status = struct.unpack_from("@IllllI", buffer)
+        return {"synchronised": not status & 0x40, "offset": offset, "max_error_us": most, "likely_error_us": likely}
+
     def stopwatch(self):
         """Seconds that only ever go on, for differences."""
         return time.monotonic()

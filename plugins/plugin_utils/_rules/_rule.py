@@ -72,8 +72,8 @@ class Rule:
 
     @property
     def areas(self):
-        """The areas that have to be probed for it."""
-        return {path.split(".")[0] for path in (*self.needs, *self.uses, *self.versions)}
+        """The areas that have to be probed for it; when and as whom a node was read comes with each of them."""
+        return {path.split(".")[0] for path in (*self.needs, *self.uses, *self.versions)} - {"taken"} or {self.area}
 
 
 def rule(rule_id, title, severity="error", needs=(), uses=(), versions=None, remedy=None):
