@@ -4,11 +4,13 @@ A tree is a directory under ``trees/``. Beside its files it holds ``.recorded.ym
 
     commands: {"systemctl show": {out: …, code: 0, seconds: 0.1, state: answered}}   # longest matching beginning of the command line wins
     http: {"/run/docker.sock /info": {code: 200, out: …}}
+    calls: {"/run/containerd/containerd.sock containerd.services.version.v1.Version/Version": {fields: {1: "1.7.24"}}}   # gRPC; or out: hex, as recorded
     dumps: {"18": [hex payloads of one netlink dump]}
     rooms: {"/var/lib/kubelet": {f_bavail: …}}
     clock: 1790000000.0
+    timex: {synchronised: true, …}       # what the kernel thinks of its clock
 
-A case changes it: ``files`` (null removes one), ``commands``, ``http``, ``dumps``, ``rooms``, ``denied`` (paths that only root may read), and
+A case changes it: ``files`` (null removes one), ``commands``, ``http``, ``calls``, ``dumps``, ``rooms``, ``denied`` (paths that only root may read), and
 ``later``: files as they are from the probe's first pause on, for what the kernel counts.
 """
 
@@ -83,6 +85,16 @@ class RecordedNode(Node):
         where = address if isinstance(address, str) else "%s:%s" % tuple(address)
         return self._answer("%s %s" % (where, path), (self.recorded.get("http") or {}).get("%s %s" % (where, path)), deadline, code=200)
 
+    def call(self, path, method, message=b"", deadline=None):
+        """A socket that is known but has no answer recorded for this method does not know the method."""
+        calls = self.recorded.get("calls") or {}
+        known = any(key.split()[0] == path for key in calls)
+        said = calls.get("%s %s" % (path, method), calls.get(path, {"code": 12} if known else None))
+        answer = self._answer("%s %s" % (path, method.rpartition("/")[2]), said, deadline)
+        if answer.state == "answered":
+            answer.out = encoded(said["fields"]) if "fields" in said else bytes.fromhex(said.get("out", ""))
+        return answer
+
     def _answer(self, what, said, deadline, code=0):
         if said is None:
             return Answer("absent")
@@ -91,7 +103,9 @@ class RecordedNode(Node):
         if said.get("state") == "hung":
             limit = self.deadline if deadline is None else deadline
             self.problem(what, "no answer within %g s" % limit, "hung")
-            return Answer("hung", seconds=limit)
+            return Answer("hung", err=said.get("err", ""), seconds=limit)
+        if said.get("state") == "denied":
+            self.problem(what, "permission denied", "denied")
         return Answer(said.get("state", "answered"), said.get("code", code), said.get("out", ""), said.get("err", ""), said.get("seconds", 0.01))
 
     def dump(self, message, family=0):
@@ -109,13 +123,39 @@ class RecordedNode(Node):
     def clock(self):
         return self.recorded.get("clock", 1790000000.0) + self.naps
 
+    def timex(self):
+        return self.recorded.get("timex")
+
     def stopwatch(self):
         return self.naps
 
     def sleep(self, seconds):
         self.naps += seconds
         for path, text in (self.recorded.get("later") or {}).items():
-            Path(self.at(path)).write_text(text)
+            beside = Path(self.root + ".later")
+            beside.write_text(text)
+            beside.replace(self.at(path))  # whole, because other facts are read at the same time
+
+
+def encoded(fields):
+    """A protobuf message of numbers, texts, messages and lists of them."""
+    said = b""
+    for number, values in fields.items():
+        for value in values if isinstance(values, list) else [values]:
+            if isinstance(value, int):
+                said += varint(number << 3) + varint(value)
+            else:
+                inner = encoded(value) if isinstance(value, dict) else value if isinstance(value, bytes) else value.encode()
+                said += varint(number << 3 | 2) + varint(len(inner)) + inner
+    return said
+
+
+def varint(number):
+    said = b""
+    while number > 0x7F:
+        said += bytes((number & 0x7F | 0x80,))
+        number >>= 7
+    return said + bytes((number,))
 
 
 def machine(tree, change, where):
@@ -127,10 +167,10 @@ def machine(tree, change, where):
         root.mkdir()
     extra = root / ".recorded.yml"
     recorded = yaml.safe_load(extra.read_text()) if extra.exists() else {}
-    for part in ("commands", "http", "dumps", "rooms"):
+    for part in ("commands", "http", "calls", "dumps", "rooms"):
         merged = {**(recorded.get(part) or {}), **(change.get(part) or {})}
         recorded[part] = {key: value for key, value in merged.items() if value is not None}
-    for part in ("clock", "later"):
+    for part in ("clock", "later", "timex"):
         if part in change:
             recorded[part] = change[part]
     for path, text in (change.get("files") or {}).items():

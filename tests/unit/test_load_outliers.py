@@ -42,6 +42,7 @@ def out(values, **more):
         ([1.9, 1.9, 1.9, 2.1], []),  # overloaded, but hardly more than the others
         ([1, 1, 1, 1, 1, 1.2], []),  # MAD = 0
         ([1, 1, 1, 1, 1, 60], [5]),
+        ([1.9, 1.9, 1.9, 1.9, 1.9, 2.5], []),  # the same, though it is above the threshold
         ([60, 60, 1, 1, 1, 1, 1, 1], [0, 1]),
         ([1, 60, 60, 60, 60, 60], []),  # an idle node is no outlier
     ],

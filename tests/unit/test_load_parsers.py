@@ -49,6 +49,15 @@ def test_a_process_may_be_called_anything(name, user, system, pages):
     assert found == (user + system, 1, b"500", pages, name, b"S")
 
 
+def test_a_process_that_got_the_number_of_an_earlier_one_starts_from_nothing():
+    def line(start, ticks):
+        return {7: (ticks, 1, start, 0, b"x", b"R")}
+
+    assert _window.delta(line(b"500", 900), line(b"500", 920), 7)[0] == 20
+    assert _window.delta(line(b"500", 900), line(b"800", 20), 7)[0] == 20
+    assert _window.delta({}, line(b"800", 20), 7)[0] == 20
+
+
 @given(path=st.text(alphabet="ab/ \t\n\\#0134", max_size=40), device=st.from_regex(r"[0-9]{1,3}:[0-9]{1,3}", fullmatch=True))
 def test_mount_points_are_read_as_the_kernel_escapes_them(path, device):
     escaped = "".join("\\%03o" % ord(sign) if sign in " \t\n\\#" else sign for sign in "/" + path)

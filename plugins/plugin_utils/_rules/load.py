@@ -85,11 +85,13 @@ def _causes(seen, high, window):
     causes, remedy = [], None
     if high & {"pressure_cpu_percent", "run_queue_per_cpu"}:
         remedy = LOOK
-        causes.append("%.0f tasks per CPU want to run" % seen["run_queue_per_cpu"] + _wait(seen["pressure_cpu_percent"], "for a CPU"))
-        if window["processes"]:
-            causes.append("heaviest: %s" % _process(window["processes"][0]) + (" in %s" % _clean(window["cgroups"][0]["path"]) if window["cgroups"] else ""))
+        causes.append("%g tasks per CPU want to run" % round(seen["run_queue_per_cpu"], 1) + _wait(seen["pressure_cpu_percent"], "for a CPU"))
+        heaviest = [_process(one) for one in window["processes"][:1]] + ["%s (%.1f CPUs)" % (_clean(one["path"]), one["cpus"]) for one in window["cgroups"][:1]]
+        if heaviest:
+            causes.append("heaviest: %s" % " and ".join(heaviest))
     blocked = seen["blocked"] or 0
-    if "pressure_io_percent" in high or (blocked >= 1 and high & {"iowait_percent", "load_per_cpu"}):
+    # One task that waits for a disk while dozens queue for a CPU is no cause; a load of which nothing runs is made of blocked ones.
+    if "pressure_io_percent" in high or (blocked >= 1 and ("iowait_percent" in high or not causes)):
         remedy = STORAGE
         causes.append("%d tasks are blocked on I/O" % blocked + _wait(seen["pressure_io_percent"], "for I/O"))
         if window["waiting"]:
@@ -186,29 +188,39 @@ def memory(memory, pressure, uptime, window, policy):
     Processes that the kernel killed for lack of memory are counted too, also those that met their own control group's limit.
     """
     largest = window["largest"][0] if window and window["largest"] else None
-    holder = "; largest: %s" % _process(largest, cpus=False) + " with %d MiB" % largest["rss_mib"] if largest else ""
     evidence = {**memory, **({"largest": largest} if largest else {})}
-    verdicts = []
-    short = False
-    if memory["available_kib"] is None:
-        verdicts.append(unknown("this kernel does not say how much memory is available (MemAvailable)"))
-    if memory["available_kib"] is not None:
-        available, percent = memory["available_kib"] / 1024, 100 * memory["available_kib"] / max(1, memory["total_kib"])
-        short = percent < policy["memory_available_percent"]
-        said = "%.0f of %.0f MiB (%.0f %%) are available" % (available, memory["total_kib"] / 1024, percent)
-        if available < policy["memory_available_mib"]:
-            verdicts.append(fail("%s; the kubelet evicts below %.0f MiB%s" % (said, policy["memory_available_mib"], holder), **evidence))
-        elif short:
-            verdicts.append(warn("%s; at least %g %% should be%s" % (said, policy["memory_available_percent"], holder), **evidence))
-    waits = stall("memory")({"pressure": pressure})
+    holder = "; largest: %s with %d MiB" % (_process(largest, cpus=False), largest["rss_mib"]) if largest else ""
+    percent = None if memory["available_kib"] is None else 100 * memory["available_kib"] / max(1, memory["total_kib"])
+    short = percent is not None and percent < policy["memory_available_percent"]
+    return [
+        _available(memory, percent, short, holder, evidence, policy),
+        *_reclaiming(stall("memory")({"pressure": pressure}), short, holder, evidence, policy),
+        *_killed(memory["oom_kills"] or 0, uptime, evidence, policy),
+    ]
+
+
+def _available(memory, percent, short, holder, evidence, policy):
+    if percent is None:
+        return unknown("this kernel does not say how much memory is available (MemAvailable)")
+    available = memory["available_kib"] / 1024
+    said = "%.0f of %.0f MiB (%.0f %%) are available" % (available, memory["total_kib"] / 1024, percent)
+    if available < policy["memory_available_mib"]:
+        return fail("%s; the kubelet evicts below %.0f MiB%s" % (said, policy["memory_available_mib"], holder), **evidence)
+    if short:
+        return warn("%s; at least %g %% should be%s" % (said, policy["memory_available_percent"], holder), **evidence)
+    return passed(said)
+
+
+def _reclaiming(waits, short, holder, evidence, policy):
     if waits is not None and waits >= policy["pressure_memory_percent"]:
         said = "tasks wait for memory %.0f %% of the time (%g %% is too much)" % (waits, policy["pressure_memory_percent"])
         where = "" if short else ", though enough is available: a control group is at its own limit"
-        verdicts.append((fail if short else warn)(said + where + holder, pressure_memory_percent=waits, **evidence))
-    kills = memory["oom_kills"] or 0
+        yield (fail if short else warn)(said + where + holder, pressure_memory_percent=waits, **evidence)
+
+
+def _killed(kills, uptime, evidence, policy):
     if kills and kills / max(uptime / DAY, 1 / 24) >= policy["oom_kills_per_day"]:
-        verdicts.append(warn("%d processes were killed for lack of memory since the boot %s ago" % (kills, _ago(uptime)), uptime=uptime, **evidence))
-    return verdicts
+        yield warn("%d processes were killed for lack of memory since the boot %s ago" % (kills, _ago(uptime)), uptime=uptime, **evidence)
 
 
 # -- disks -------------------------------------------------------------------------------------------------------------
@@ -221,6 +233,7 @@ threshold("disk_margin_percent", 5.0, "So many percentage points before these le
 threshold("disk_latency_ms", 100.0, "Milliseconds for one disk operation that are too much while operations queue.")
 threshold("disk_queue", 10.0, "Operations in a disk's queue that are too many.")
 
+WHO_WRITES = by_hand("see whether it lasts, and who writes: iostat -dx 5 2 %(name)s; pidstat -d 5 1")
 LEVELS = {"kubelet": "nodefs_available_percent", "images": "imagefs_available_percent"}
 
 
@@ -271,14 +284,13 @@ def _slow(window, pressure, policy):
     stalled = stall("io")({"pressure": pressure}) or 0
     for one in (window or {}).get("disks", ()):
         queues = one["queue"] >= policy["disk_queue"] or stalled >= policy["pressure_io_percent"]
-        if queues and one["ms_each"] is not None and one["ms_each"] >= policy["disk_latency_ms"]:
-            said = "%s takes %.0f ms for one operation with %.1f in its queue (%g ms is too much)" % (
-                _clean(one["name"]),
-                one["ms_each"],
-                one["queue"],
-                policy["disk_latency_ms"],
-            )
-            yield warn(said, by_hand("see whether it lasts, and who writes: iostat -dx 5 2 %(name)s; pidstat -d 5 1"), **one)
+        slow = one["ms_each"] is not None and one["ms_each"] >= policy["disk_latency_ms"]
+        if queues and slow:
+            answer = (_clean(one["name"]), one["ms_each"], one["queue"], policy["disk_latency_ms"])
+            yield warn("%s takes %.0f ms for one operation with %.1f in its queue (%g ms is too much)" % answer, WHO_WRITES, **one)
+        elif queues and one["ms_each"] is None and one["in_flight"]:
+            answer = (_clean(one["name"]), one["in_flight"], window["seconds"])
+            yield warn("%s has %d operations in flight and finished none within %.2f s" % answer, WHO_WRITES, **one)
 
 
 # -- limits ------------------------------------------------------------------------------------------------------------
@@ -322,7 +334,7 @@ def _tables(limits, policy):
         if percent >= min(policy["limit_warn_percent"], policy["limit_fail_percent"]):
             verdict = fail if percent >= policy["limit_fail_percent"] else warn
             said = "%d of %d %s are in use (%.0f %%; %g %% is too much)" % (table["used"], table["max"], words, percent, policy["limit_fail_percent"])
-            yield verdict(said, limit=name, setting=setting, raise_to=2 * table["max"], **table)
+            yield verdict(said, **{"limit": name, "setting": setting, "raise_to": 2 * table["max"], **table})
 
 
 def _inotify(inotify, policy):

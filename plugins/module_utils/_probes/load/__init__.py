@@ -63,10 +63,12 @@ def limits(node):
     words = (node.read("/proc/loadavg") or "").split()
     threads = words[3].partition("/")[2] if len(words) > 3 else ""
     files = (node.read("/proc/sys/fs/file-nr") or "").split()
-    ceilings = [node.number("/proc/sys/kernel/" + name) for name in ("pid_max", "threads-max")]
+    ceilings = [(most, "kernel." + name) for name in ("pid_max", "threads-max") for most in [node.number("/proc/sys/kernel/" + name)] if most]
+    ceiling, setting = min(ceilings, default=(None, None))
+    pids = used(number(threads), ceiling)
     return {
         "conntrack": used(node.number("/proc/sys/net/netfilter/nf_conntrack_count"), node.number("/proc/sys/net/netfilter/nf_conntrack_max")),
-        "pids": used(number(threads), min((one for one in ceilings if one), default=None)),
+        "pids": pids and {**pids, "setting": setting},
         "files": used(number(files[0]), number(files[2])) if len(files) == 3 else None,
         "neighbours_4": neighbours(node, "/proc/net/stat/arp_cache", "/proc/sys/net/ipv4/neigh/default/gc_thresh3"),
         "neighbours_6": neighbours(node, "/proc/net/stat/ndisc_cache", "/proc/sys/net/ipv6/neigh/default/gc_thresh3"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 NAME = 200
+OF_PODS = ("/run/", "/sys/", "/proc/", "/dev/", "/var/lib/kubelet/pods/", "/var/lib/docker/overlay2/")  # thousands of mounts that hold nothing of ours
 HOLDS = {
     "/": "root",
     "/var/lib/kubelet": "kubelet",
@@ -69,16 +70,16 @@ def look_at(node, path, mounts, seen):
 
 
 def mount_of(line):
-    """{device, mount, type, source} of a line of mountinfo, None for what is none."""
+    """{device, mount, type, source} of a line of mountinfo; None for what is none, or is of no interest."""
     words, _dash, more = line.partition(" - ")
     words, more = words.split(" "), more.split(" ")
-    if len(words) < 6 or len(more) < 2:
+    if len(words) < 6 or len(more) < 2 or words[4].startswith(OF_PODS):
         return None
     return {"device": words[2][:NAME], "mount": unescaped(words[4]), "type": more[0][:NAME], "source": unescaped(more[1])}
 
 
 def unescaped(text):
-    for sign in ("\\040", "\\011", "\\012", "\\043", "\\134"):  # the backslash last, as it may precede a number
+    for sign in () if "\\" not in text else ("\\040", "\\011", "\\012", "\\043", "\\134"):  # the backslash last, as it may precede a number
         text = text.replace(sign, chr(int(sign[1:], 8)))
     return text[:NAME]
 
