@@ -15,6 +15,7 @@ IGNORED = (
     ((3, 24, 6), r"nodelocaldns"),
     ((3, 25), r"podman|br-"),
 )
+UNKNOWN = (3, 24, 6)
 # Links that belong to a pod network: their addresses are meant to lie in the pods' or services' networks.
 POD_NETWORK = re.compile(
     r"cali|tunl0$|vxlan(-v6)?\.calico$|wireguard\.cali$|wg-v6\.cali$|bpf(in|out)\.cali$|flannel|cni\d+$|cbr0$|weave$|datapath$|vxlan-6784$|cilium|lxc(?!br)"
@@ -90,10 +91,8 @@ def owner_of(name, facts):
         return {"owner": "libvirt", "because": "libvirt runs a dnsmasq for it"}
     for conf in _cni_files(facts):
         if name in conf.get("bridges", []):
-            return {
-                "owner": "nerdctl" if "nerdctl" in conf["file"] else "podman" if "podman" in conf["file"] else "cni",
-                "because": "%s names it" % conf["file"],
-            }
+            owner = next((tool for tool in ("nerdctl", "podman") if tool in conf["file"]), "cni")
+            return {"owner": owner, "because": "%s names it" % conf["file"]}
     for owner, pattern in NAMED:
         if re.match(pattern, name):
             return {"owner": owner, "because": "%s names its bridges so" % owner}
@@ -111,8 +110,21 @@ def _current_bridges(facts):
 
 
 def first(directory):
-    """The CNI configuration that a runtime takes: the first valid file in the order of their names."""
+    """The CNI configuration that a runtime takes: the first valid file in the order of their names; None where one could not be read."""
+    if unread(directory):
+        return None
     return next((conf for conf in directory["files"] if not conf.get("broken") and conf.get("types") != ["loopback"]), None)
+
+
+def unread(directory):
+    return any(conf.get("unread") for conf in directory["files"])
+
+
+def other_network(cni):
+    """The name of the pod network of a node in a cluster whose network is not Calico, and so chooses no address in Calico's way."""
+    taken = [first(directory) for directory in cni["directories"]] if cni and cni["joined"] else []
+    others = [conf["name"] or conf["file"] for conf in taken if conf and not {"calico", "multus"} & set(conf["types"])]
+    return others[0] if others and len(others) == len(taken) else None
 
 
 def choosable(link, family=None):
@@ -132,9 +144,9 @@ def candidates(links, family, calico=None):
 
 
 def ignored(name, calico=None):
-    """Whether Calico of that version passes a link over by its name; of an unknown version, whether all do."""
+    """Whether Calico of that version passes a link over by its name; an unknown version is taken for the last that minds bridges."""
     since = ignored_since(name)
-    return since is not None and version(since) <= (version(calico) or IGNORED[0][0])
+    return since is not None and version(since) <= (version(calico) or UNKNOWN)
 
 
 def ignored_since(name):

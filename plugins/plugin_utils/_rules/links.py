@@ -9,13 +9,17 @@ import fnmatch
 import ipaddress
 import re
 
-from .._links import POD_NETWORK, candidates, choosable, first, ignored, stray_bridges, uplinks
+from .._links import POD_NETWORK, candidates, choosable, first, ignored, other_network, stray_bridges, unread
 from .._policy import threshold
 from ._rule import by_hand, fail, passed, rule, skip, warn
 
 CALICO = threshold(
-    "calico_version", "", "The Calico version that the cluster runs, such as 3.31. Links that it ignores are then no danger; unknown, the oldest counts."
+    "calico_version",
+    "",
+    "The Calico version that the cluster runs, such as 3.31. Bridges that it ignores by their name are then no danger; unknown, an old one is assumed.",
 )
+
+OTHER = "this node's pod network is %s; only Calico chooses an address in this way"
 
 
 @rule(
@@ -31,6 +35,8 @@ def stray_bridge(present, routes, declared, docker, podman, libvirt, cni, policy
     to an address that they cannot reach. Calico ignores bridges named br-… only from 3.25 on.
     """
     facts = {"present": present, "routes": routes, "declared": declared, "docker": docker, "podman": podman, "libvirt": libvirt, "cni": cni}
+    if other_network(cni):
+        return skip(OTHER % other_network(cni))
     return [_stray(bridge, policy[CALICO]) for bridge in stray_bridges(facts)]
 
 
@@ -63,9 +69,16 @@ def _removal(bridge):
         if bridge.get("containers"):
             return by_hand("%s ps --filter network=%%(network)s  # end these, then: %s network rm %%(network)s" % (tool, tool), disruptive=True)
         return by_hand("%s network rm %%(network)s" % tool)
+    by_id = re.match(r"br-([0-9a-f]{12})$", bridge["bridge"])
+    if bridge["owner"] == "docker" and by_id:
+        remove = "docker network rm %s" % by_id.group(1)
+        if bridge["ports"]:
+            return by_hand("docker network inspect %s  # end its containers, then: %s" % (by_id.group(1), remove), disruptive=True)
+        return by_hand("%s || ip link delete %%(bridge)s" % remove)
+    remove = {"lxd": "lxc network delete", "incus": "incus network delete"}.get(bridge["owner"], "ip link delete") + " %(bridge)s"
     if bridge["ports"]:
-        return by_hand("ip link show master %(bridge)s  # end what uses these ports, then: ip link delete %(bridge)s", disruptive=True)
-    return by_hand("ip link delete %(bridge)s")
+        return by_hand("ip link show master %(bridge)s  # end what uses these ports, then: " + remove, disruptive=True)
+    return by_hand(remove)
 
 
 @rule(
@@ -73,14 +86,17 @@ def _removal(bridge):
     "Several addresses could be taken for the node's",
     severity="warning",
     needs=("links.present", "links.routes"),
+    uses="links.cni",
     remedy=by_hand("name the right one in Calico: IP_AUTODETECTION_METHOD=cidr=<the nodes' network>, or interface=<link>, or kubernetes-internal-ip"),
 )
-def ambiguous_address(present, routes, policy):
+def ambiguous_address(present, routes, cni, policy):
     """Calico's default detection knows nothing of routes: it takes the last link of the kernel's list that it does not ignore by name.
 
     With two NICs, a VPN, a bridge or a virtual address that may be the wrong one, and it may change when a link is added.
     IPv6 is looked at where the policy's networks have IPv6, or the node has no IPv4.
     """
+    if other_network(cni):
+        return skip(OTHER % other_network(cni))
     found = []
     for family in _families(present["links"], policy):
         tried = candidates(present["links"], family, policy[CALICO])
@@ -135,9 +151,10 @@ def _inside(address, networks):
     "links.overlap",
     "Networks of this node and of the cluster overlap",
     needs=("links.present", "links.routes"),
+    uses=("links.declared", "links.cni"),
     remedy=by_hand("ip route show %(network)s  # give one of the two another network"),
 )
-def overlap(present, routes, policy):
+def overlap(present, routes, declared, cni, policy):
     """Where a bridge, a NIC or a route of the node covers addresses of pods, services or other nodes, packets to these end on the node itself.
 
     Compared with the networks that the policy names; a container tool's bridge is also compared with the node's own networks.
@@ -146,15 +163,16 @@ def overlap(present, routes, policy):
         fail("the cluster's %s %s overlap its %s %s" % (kind, one, other_kind, other), network=str(one), overlaps=str(other))
         for kind, one, other_kind, other in _overlapping_policy(policy)
     ]
+    containers = {bridge["bridge"] for bridge in stray_bridges({"present": present, "routes": routes, "declared": declared, "cni": cni})}
     for link, network in _networks(present["links"]):
-        for kind, other in _foreign(link, policy):
+        for kind, other in _foreign(link["name"] in containers, policy):
             if _overlap(network, other):
                 found.append(
                     fail("%s on %s overlaps the %s %s" % (network, link["name"], kind, other), network=str(network), link=link["name"], overlaps=str(other))
                 )
-        if _is_container_bridge(link):
+        if link["name"] in containers:
             for own, mine in _networks(present["links"]):
-                if not _is_container_bridge(own) and not POD_NETWORK.match(own["name"]) and own is not link and _overlap(network, mine):
+                if own["name"] not in containers and _overlap(network, mine):
                     message = "%s on the bridge %s overlaps %s on %s" % (network, link["name"], mine, own["name"])
                     found.append(fail(message, network=str(network), link=link["name"], overlaps=str(mine)))
     found += [one for route in routes["main"] for one in _by_route(route, policy)]
@@ -181,18 +199,10 @@ def _networks(links):
                 yield link, ipaddress.ip_interface(address).network
 
 
-def _foreign(link, policy):
+def _foreign(leads_nowhere, policy):
     """The cluster's networks that must not be on a link. The nodes' own is only wrong on a bridge that leads nowhere."""
-    kinds = ("pods", "services", "nodes") if _is_container_bridge(link) else ("pods", "services")
+    kinds = ("pods", "services", "nodes") if leads_nowhere else ("pods", "services")
     return [(kind, network) for kind in kinds for network in policy.networks.get(kind, [])]
-
-
-def _is_container_bridge(link):
-    return (
-        link.get("kind") == "bridge"
-        and not uplinks(link)
-        and (bool(link.get("ports")) or bool(re.match(r"docker|br-[0-9a-f]{12}$|podman|nerdctl|virbr|lxcbr", link["name"])))
-    )
 
 
 def _overlap(one, other):
@@ -245,6 +255,8 @@ def cni_leftovers(present, cni, policy):
     The runtime takes the first configuration file by name, so an old file may win over the new network's, and an old link
     may keep its routes and be taken for the node's address.
     """
+    if any(map(unread, cni["directories"])):
+        return None
     found = [one for directory in cni["directories"] for one in _files(directory, cni["joined"])]
     current = {name for directory in cni["directories"] for name in _current(directory)} if cni["joined"] else set()
     left = {}
@@ -256,6 +268,8 @@ def cni_leftovers(present, cni, policy):
             left.setdefault("an earlier cluster", []).append(link["name"])
         if re.match(r"(cni0|cbr0)$", link["name"]) and not _needs_bridge(cni):
             left.setdefault("an earlier pod network", []).append(link["name"])
+        if link["name"] == "tunl0" and choosable(link) and not current & {"calico", "kube-router"}:
+            left.setdefault("calico", []).append("tunl0")
     pods = present["left_out"]["kinds"].get("cali", 0)
     if pods and "calico" not in current:
         left.setdefault("calico", []).append("%d cali… links" % pods)
@@ -271,7 +285,8 @@ def _left_links(name, names, cni, links):
         ", ".join(held[:3]) or "no address",
         "" if name.startswith("an ") else ", but " + now,
     )
-    return warn(message, by_hand("ip link delete %(link)s"), link=names[0], links=names[:10], of=name)
+    remedy = "ip -brief link show type veth  # delete each cali… link, or reboot" if " " in names[0] else "ip link delete %(link)s"
+    return warn(message, by_hand(remedy), link=names[0], links=names[:10], of=name)
 
 
 def _current(directory):
@@ -340,6 +355,8 @@ def ipam_leftovers(ipam, cni, policy):
     For the migration it locks the datastore of the whole cluster, and on any error it tries again for ever: calico-node stays
     at Init:0/3. The directory is often left by an earlier network. What other networks left only wastes addresses.
     """
+    if any(map(unread, cni["directories"])):
+        return None
     found = []
     for network in ipam:
         where = "/var/lib/cni/networks/" + network["network"]
@@ -394,10 +411,8 @@ def manager_touches_calico(managers, policy):
     if manager["state"] in RUNNING:
         touched = [name for name in OF_CALICO if not _left_alone(name, manager)]
         if touched:
-            message = "NetworkManager is not told to leave %s alone (unmanaged-devices in %s)" % (
-                ", ".join(map(_pattern, touched)),
-                manager["said_in"] or "no file",
-            )
+            said = "unmanaged-devices comes from %s" % manager["said_in"] if manager["said_in"] else "no file sets unmanaged-devices"
+            message = "NetworkManager is not told to leave %s alone (%s)" % (", ".join(map(_pattern, touched)), said)
             found.append(warn(message, by_hand(NETWORK_MANAGER), touches=touched))
     if networkd["state"] in RUNNING:
         for name in OF_CALICO:

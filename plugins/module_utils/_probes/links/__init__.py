@@ -15,7 +15,7 @@ from ._owners import declared, docker, libvirt, podman
 MOST_LINKS = 200
 MOST_ADDRESSES = 32
 MOST_PORTS = 16
-MOST_ROUTES = 60
+MOST_ROUTES = 100
 
 
 def present(node):
@@ -34,6 +34,9 @@ def present(node):
         shown = [link for link in shown if link["index"] in held or link["kind"] == "bridge"][:MOST_LINKS]
     kept = {link["index"] for link in shown}
     left = [link for link in found if link["index"] not in kept]
+    unseen = sum(1 for link in left if link["index"] in held and not _is_pods(link, held))
+    if unseen:
+        node.problem("links", "%d more than %d links hold an address" % (unseen, MOST_LINKS), "error")
     kinds = {}
     for link in left:
         kind = "cali" if link["name"].startswith("cali") else link["kind"] or "other"
@@ -82,11 +85,13 @@ def routes(node):
             first = links.get(route["links"][0], {}) if route["links"] else {}
             route["links"] = [links[index]["name"] if index in links else str(index) for index in route["links"]]
             single = first.get("kind") == "veth" and route["to"].endswith(("/32", "/128"))
-            if single or route["by"] in ("bird", "calico", "bgp") or len(shown) >= MOST_ROUTES:
+            if single or route["by"] in ("bird", "calico", "bgp") or (len(shown) >= MOST_ROUTES and route["to"] != "default"):
                 what = "to pods" if single else (route["type"] + " " if route["type"] else "") + "by " + route["by"]
                 counts[what] = counts.get(what, 0) + 1
             else:
                 shown.append({key: value for key, value in route.items() if value})
+    if len(shown) >= MOST_ROUTES:
+        node.problem("routes", "more than %d, the others were only counted" % MOST_ROUTES, "error")
     return {"main": shown, "left_out": counts}
 
 

@@ -36,6 +36,8 @@ def _directory(node, path):
 
 def _file(node, path, name):
     said = node.json(path + "/" + name)
+    if said is None and any(one["what"] == path + "/" + name and one["kind"] == "denied" for one in node.problems):
+        return {"file": name, "unread": True}
     plugins = list(_plugins(said))
     if not plugins:
         return {"file": name, "broken": True}
