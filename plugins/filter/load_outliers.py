@@ -85,7 +85,7 @@ EXAMPLES = r"""
 
 - name: Be stricter with saved facts
   ansible.builtin.assert:
-    that: saved | nodecare.kubernetes.load_outliers({'load_per_cpu': 1, 'outlier_ratio': 2}) | length == 0
+    that: "saved | nodecare.kubernetes.load_outliers({'load_per_cpu': 1, 'outlier_ratio': 2}) | length == 0"
   vars:
     saved: "{{ lookup('ansible.builtin.file', 'facts.json') | from_json }}"
 """

@@ -6,9 +6,10 @@ import math
 import time
 
 import pytest
+import yaml
 from ansible.errors import AnsibleFilterError
-from ansible_collections.nodecare.kubernetes.plugins.filter.load_outliers import load_outliers
-from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._outliers import SMALL, scores, standings
+from ansible_collections.nodecare.kubernetes.plugins.filter.load_outliers import DOCUMENTATION, load_outliers
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._outliers import METRICS, SMALL, scores, standings
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
 from hypothesis import given
 from hypothesis import strategies as st
@@ -144,6 +145,12 @@ def test_the_thresholds_are_the_policys():
     assert [one["node"] for one in load_outliers(nodes, {"load_per_cpu": 1})] == ["n3"]
     assert load_outliers(nodes, {"load_per_cpu": 1, "outlier_ratio": 20}) == []
     assert [one["node"] for one in load_outliers({"schema": "nodecare.bundle/1", "nodes": nodes}, {"load_per_cpu": "1"})] == ["n3"]
+
+
+def test_the_documented_defaults_are_the_thresholds():
+    documented = yaml.safe_load(DOCUMENTATION)["options"]["thresholds"]["suboptions"]
+    assert {name: option["default"] for name, option in documented.items()} == {name: DEFAULT[name] for name in documented}
+    assert {metric.least for metric in METRICS} < set(documented)
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,9 @@ def _causes(seen, high, window):
     if high & {"pressure_cpu_percent", "run_queue_per_cpu"}:
         remedy = LOOK
         causes.append("%g tasks per CPU want to run" % round(seen["run_queue_per_cpu"], 1) + _wait(seen["pressure_cpu_percent"], "for a CPU"))
-        heaviest = [_process(one) for one in window["processes"][:1]] + ["%s (%.1f CPUs)" % (_clean(one["path"]), one["cpus"]) for one in window["cgroups"][:1]]
+        heaviest = [_process(one) for one in window["processes"][:1]] + [
+            "%s (%.1f CPUs)" % (_clean(one["path"]), one["cpus"]) for one in window["cgroups"][:1] if one["path"] != "/"
+        ]
         if heaviest:
             causes.append("heaviest: %s" % " and ".join(heaviest))
     blocked = seen["blocked"] or 0
