@@ -19,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from . import groups
-from .terminal import WELL, headline
+from .terminal import EACH, WELL, headline
 from .words import MORE, fold, natural, safe
 
 STATUSES = ("fail", "warn", "unknown", "pass", "skip")
@@ -33,16 +33,17 @@ def write(report):
     style, script = _part("page.css"), _part("page.js")
     environment = Environment(autoescape=True, loader=FileSystemLoader(HERE), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     nodes = report["nodes"]
-    ill = sorted((name for name in nodes if nodes[name]["worst"] not in WELL), key=lambda name: STATUSES.index(nodes[name]["worst"]))
+    well = [name for name in nodes if nodes[name]["worst"] in WELL] if len(nodes) > EACH else []
+    ill = sorted(set(nodes).difference(well), key=lambda name: (STATUSES.index(nodes[name]["worst"]), natural(name)))
     return environment.get_template("page.html.j2").render(
-        headline=headline(report).replace("; ", ". ") + ".",
+        headline=headline(report).split("; ")[0],
         summary=report["summary"],
         statuses=STATUSES,
         taken=report["taken"] and [_time(report["taken"][end]) for end in ("from", "until")],
         problems=[safe(one) for one in report["problems"]],
         areas=[safe(area) for area in (next(iter(nodes.values()))["areas"] if nodes else ())],
         rows_of_nodes=[(safe(name), _cells(name, nodes[name]["areas"], anchors)) for name in ill],
-        well=[safe(name) for name in nodes if nodes[name]["worst"] in WELL],
+        well=[safe(name) for name in well],
         rows=rows,
         left_off=left_off,
         style=Markup(style),  # noqa: S704  # our own file

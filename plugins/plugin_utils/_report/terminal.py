@@ -23,6 +23,8 @@ INDENT = " " * 9
 MARKS = {"fail": "FAIL", "warn": "warn", "unknown": "?", "pass": "ok", "skip": "-", None: ""}
 WELL = ("pass", "skip")
 EACH = 25  # up to so many nodes, each has its row
+SHORTEST = 20  # columns at least for a node's name
+AREAS = 11  # more of them leave no room
 ROWS = 40  # and never more rows than these
 LINES = 2  # of a message
 SAYINGS, REMEDIES, REASONS, NAMES = 3, 3, 8, 4
@@ -63,7 +65,7 @@ def _matrix(report):
     well = sum(node["worst"] in WELL for node in nodes.values())
     if len(nodes) > EACH and well:
         rest = " and ".join(part for part in (rest, "%s with nothing found" % counted(well, "node")) if part)
-    areas = list(next(iter(nodes.values()))["areas"]) if nodes else []
+    areas = list(next(iter(nodes.values()))["areas"])[:AREAS] if nodes else []
     return areas, [(name, [nodes[name]["areas"][area] for area in areas]) for name in shown], rest
 
 
@@ -72,13 +74,12 @@ def _badness(node):
 
 
 def _drawn(areas, rows, rest, colour):
-    table = Table(box=box.ROUNDED, caption=rest or None, caption_justify="left", header_style="bold", caption_style="")
-    spare = COLUMNS - 4 - sum(max(len(area), 4) + 3 for area in areas)
-    table.add_column("node")
-    for area in areas:
-        table.add_column(safe(area), justify="center")
-    for name, statuses in rows if areas else ():
-        table.add_row(Text(clip(safe(name), max(12, spare))), *(Text(MARKS[status], RICH[status]) for status in statuses))
+    table = Table("node", box=box.ROUNDED, header_style="bold")
+    heads, spare = _heads(areas, 3)
+    for head in heads:
+        table.add_column(head, justify="center")
+    for name, statuses in rows:
+        table.add_row(Text(clip(safe(name), spare - 4)), *(Text(MARKS[status], RICH[status]) for status in statuses))
     out = io.StringIO()
     Console(
         file=out,
@@ -92,14 +93,23 @@ def _drawn(areas, rows, rest, colour):
         legacy_windows=False,
         _environ={},
     ).print(table)
-    return [line.rstrip() for line in out.getvalue().splitlines()]
+    return [line.rstrip() for line in [*out.getvalue().splitlines(), rest] if line]
+
+
+def _heads(areas, between):
+    """The areas' names, cut so that they leave room for the nodes' names, and how much that is."""
+    room = (COLUMNS - SHORTEST) // max(1, len(areas)) - between
+    crowded = sum(max(len(area), 4) + between for area in areas) > COLUMNS - SHORTEST
+    heads = [clip(area, max(4, room)) if crowded else area for area in areas]
+    return heads, COLUMNS - sum(max(width(head), 4) + between for head in heads)
 
 
 def _plain(areas, rows, rest, colour):
-    cells = [max(len(area), 4) + 2 for area in areas]
-    names = [clip(safe(name), max(12, COLUMNS - 2 - sum(cells))) for name, _statuses in rows]
+    heads, spare = _heads(areas, 2)
+    cells = [max(width(head), 4) + 2 for head in heads]
+    names = [clip(safe(name), spare - 2) for name, _statuses in rows]
     first = max([4, *(width(name) for name in names)]) + 2
-    lines = [pad("node", first) + "".join(pad(area, room) for area, room in zip(areas, cells))]
+    lines = [pad("node", first) + "".join(pad(head, room) for head, room in zip(heads, cells))]
     for name, (_name, statuses) in zip(names, rows):
         marks = (paint(MARKS[status], status, colour) + " " * (room - len(MARKS[status])) for status, room in zip(statuses, cells))
         lines.append(pad(name, first) + "".join(marks))
@@ -111,8 +121,9 @@ def _rule(rule_id, findings, colour):
     status = findings[0]["status"]
     severity = findings[0]["severity"]
     importance = " (%s)" % severity if status == "fail" and severity != "error" else ""
-    title = clip("%s%s" % (safe(findings[0]["title"]), importance), COLUMNS - len(INDENT) - len(rule_id) - 3)
-    lines = [paint(pad(MARKS[status], len(INDENT)), status, colour) + "%s  [%s]" % (title, rule_id)]
+    named = "  [%s]" % clip(safe(rule_id), 50)
+    title = clip(safe(findings[0]["title"]), COLUMNS - len(INDENT) - width(importance + named)) + importance + named
+    lines = [paint(pad(MARKS[status], len(INDENT)), status, colour) + title]
     sayings = groups.alike(findings, lambda one: one["message"])
     if len(nodes) > 1:
         lines.append(INDENT + "on %d nodes: %s" % (len(nodes), fold(nodes, COLUMNS - len(INDENT) - len("on %d nodes: " % len(nodes)))))
