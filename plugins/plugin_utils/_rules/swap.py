@@ -1,20 +1,234 @@
 # Copyright: (c) 2026, the nodecare contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PRIVATE. Swap: may it be on, is it on, will it come back?"""
+"""PRIVATE. Swap: may it be on, is it on, will it come back, can it be turned off?"""
 
 from __future__ import annotations
 
-from ._rule import by_hand, fail, rule
+import re
+
+from .._policy import threshold
+from ._rule import by_hand, fail, passed, proven, rule, skip, unknown, warn
+
+RESERVE_MIB = threshold(
+    "swap_off_reserve_mib", 500, "How many MiB of memory must stay available above the kubelet's eviction limit after swapoff has moved everything back."
+)
+RESERVE_PERCENT = threshold("swap_off_reserve_percent", 10, "How many percent of the memory must stay available after swapoff, if that is more.")
+
+MASK_WORKS_SINCE = 244  # before, a swap unit on a device is also wanted by that device's unit
+
+# How each mechanism is turned off for good. None of this touches the swap area itself.
+MASK_GENERATOR = "mkdir -p /etc/systemd/system-generators && ln -s /dev/null /etc/systemd/system-generators/"
+STOP_GPT_AUTO = MASK_GENERATOR + "systemd-gpt-auto-generator"
+COMMENT_LINE = "sed -i.before-nodecare --follow-symlinks %(line)ss/^/#/ /etc/fstab && systemctl daemon-reload"
+REMEDIES = {
+    "fstab": by_hand(COMMENT_LINE),
+    "fstab, then gpt_auto": by_hand(STOP_GPT_AUTO + " && " + COMMENT_LINE),
+    "gpt_auto": by_hand(STOP_GPT_AUTO),
+    "unit": by_hand("systemctl disable %(unit)s; systemctl mask %(unit)s"),
+    "generator": by_hand(MASK_GENERATOR + "%(by)s"),
+    "zram_generator": by_hand(MASK_GENERATOR + "zram-generator"),
+    "rpi_swap": by_hand(MASK_GENERATOR + "rpi-swap-generator"),
+    "kernel_command_line": by_hand("take systemd.swap_extra= out of the boot loader's configuration"),
+    "waagent": by_hand("sed -i 's/^ResourceDisk.EnableSwap=.*/ResourceDisk.EnableSwap=n/' /etc/waagent.conf && systemctl restart walinuxagent"),
+    "nixos": by_hand("set swapDevices = lib.mkForce [ ]; and zramSwap.enable = false; in the system's configuration, then nixos-rebuild switch"),
+}
+SERVICE = by_hand("systemctl disable --now %(unit)s && systemctl mask %(unit)s")
 
 
-@rule("swap.active", "Swap is on", needs="swap.active", remedy=by_hand("swapoff %(device)s"))
-def active(areas, policy):
-    """A kubelet with its default settings refuses to start while any swap is on; one that already runs notices it only at its next start."""
-    return [fail("%(device)s is on (%(size_kib)d KiB, %(used_kib)d KiB in use)" % area, **area) for area in areas]
+def tolerates(config):
+    """Why swap may be on, where the kubelet has been told so."""
+    if config and config["fail_swap_on"] is False:
+        return "the kubelet is told to tolerate swap (failSwapOn is false: %s)" % config["from"]["fail_swap_on"]
+    return None
 
 
-@rule("swap.returns", "Swap will come back at the next boot", needs="swap.sources", remedy=by_hand("take the entry out of %(by)s"))
-def returns(sources, policy):
-    """Swap that is off now and back after a reboot keeps the kubelet from starting when nobody expects it."""
-    return [fail("%(what)s is activated by %(by)s" % source, **source) for source in sources if source["activates"]]
+def unread(config):
+    """Why nobody can say whether swap may be on."""
+    return "the kubelet's failSwapOn could not be read" if config is None or config["fail_swap_on"] is None else None
+
+
+@rule("swap.active", "Swap is on", needs="swap.active", uses=("kubelet.config", "swap.boot"), remedy=by_hand("swapoff %(device)s"))
+def active(areas, config, boot, policy):
+    """A kubelet with its default settings refuses to start while any swap is on, and reads that only once: at its start.
+
+    So a node can look well for months and fail at the next restart of its kubelet. Partitions, files and zram count alike.
+    """
+    if not areas:
+        return proven("no swap is on")
+    if tolerates(config):
+        return skip(tolerates(config))
+    if unread(config):
+        return unknown("%s is on, and %s" % (areas[0]["device"], unread(config)), **areas[0])
+    where = boot and boot["container"]
+    remedy = by_hand("turn swap off on the machine that runs this container, or set the container's swap to 0") if where else None
+    said = "%(device)s is on (%(kind)s, %(size_kib)d KiB, in use: %(used_kib)d KiB)" + (", as %s shows it" % where if where else "")
+    return [fail(said % area, remedy=remedy, **area) for area in areas]
+
+
+@rule("swap.returns", "Swap will come back at the next boot", needs="swap.sources", uses=("swap.boot", "kubelet.config"))
+def returns(sources, boot, config, policy):
+    """Swap that is off now and back after a reboot keeps the kubelet from starting when nobody expects it.
+
+    fstab is only one of many ways. Commenting out its last swap line even wakes systemd-gpt-auto-generator, which turns on a swap
+    partition of the root disk whenever fstab names no swap. Masking swap.target is not enough before systemd 244.
+    """
+    alive = [source for source in sources if source["activates"] is not False]
+    if not alive:
+        off = ", ".join("%s by %s: %s" % (source["what"], source["by"], source["why"]) for source in sources[:3])
+        return proven("nothing turns swap on at the next boot" + (" (%s)" % off if off else ""), sources=len(sources))
+    if tolerates(config):
+        return skip(tolerates(config))
+    verdicts = [verdict(source, sources, boot or {}) for source in alive]
+    if unread(config) and any(one.status == "fail" for one in verdicts):
+        return unknown("%s, but %s" % (next(one.message for one in verdicts if one.status == "fail"), unread(config)))
+    return verdicts
+
+
+def verdict(source, sources, boot):
+    """Whether one source is stopped by what stands outside it."""
+    mask, version = boot.get("target_masked"), boot.get("systemd")
+    evidence = {
+        "source": source["mechanism"],
+        **{key: source[key] for key in ("what", "device", "by", "generator", "unit", "line", "through") if source.get(key) is not None},
+    }
+    evidence = {**evidence, "systemd": version, "swap_target_masked": mask}
+    if boot.get("container") and source["through"] == "swap.target":
+        return passed("systemd leaves swap alone in a container", **evidence)
+    if mask and source["through"] == "swap.target":
+        on_device = (source.get("device") or source["what"]).startswith("/dev/")
+        if not on_device or (version or 0) >= MASK_WORKS_SINCE:
+            return passed("%s would be activated by %s, but swap.target is masked" % (source["what"], source["by"]), **evidence)
+        if version is None:
+            return unknown(
+                "swap.target is masked, but the version of systemd is not known; before %d that does not stop a device" % MASK_WORKS_SINCE, **evidence
+            )
+    if source["activates"] is None:
+        return unknown("%s by %s: %s" % (source["what"], source["by"], source["why"]), **evidence)
+    return fail(sentence(source, sources) + beyond_mask(source, mask, version), remedy=remedy(source, sources, boot), **evidence)
+
+
+def sentence(source, sources):
+    if source["mechanism"] == "gpt_auto":
+        return "GPT swap partition %s on the root disk is activated by systemd-gpt-auto-generator, because fstab names no swap" % source["what"]
+    heir = dormant(source, sources)
+    then = "; without that line systemd-gpt-auto-generator would activate %s" % heir["what"] if heir else ""
+    return "%s is activated by %s%s" % (source["what"], source["by"], then)
+
+
+def beyond_mask(source, mask, version):
+    """Why a mask of swap.target does not help."""
+    if not mask:
+        return ""
+    if source["through"] == "swap.target":
+        return "; that swap.target is masked does not stop a device on systemd %d (before %d)" % (version, MASK_WORKS_SINCE)
+    return "; that swap.target is masked does not stop it, for %s starts it" % source["through"]
+
+
+def dormant(source, sources):
+    """The GPT partition that waits for the last fstab line to go."""
+    lines = [one for one in sources if one["mechanism"] == "fstab"]
+    return next((one for one in sources if one.get("dormant")), None) if source["mechanism"] == "fstab" and len(lines) == 1 else None
+
+
+def remedy(source, sources, boot):
+    if boot.get("nixos"):
+        return REMEDIES["nixos"]
+    return REMEDIES["fstab, then gpt_auto"] if dormant(source, sources) else REMEDIES.get(source["mechanism"], SERVICE)
+
+
+@rule("swap.suspects", "Something else on the node knows how to turn swap on", severity="warning", needs="swap.suspects", uses="kubelet.config")
+def suspects(found, config, policy):
+    """A script, a service of the administrator's own or a cloud-init setting can bring swap back in a way that nobody can predict.
+
+    cloud-init writes swap into fstab again for a new instance, after ``cloud-init clean`` or from a new image.
+    """
+    if not found:
+        return proven("no script, service or cloud-init setting that turns swap on was found")
+    if tolerates(config):
+        return skip(tolerates(config))
+    return [suspicion(one) for one in found]
+
+
+def suspicion(one):
+    if one["kind"] == "cloud_init":
+        return warn("%(by)s makes swap on a new instance" % one, remedy=by_hand("set swap: {size: 0} in %(by)s, or in the instance's user data"), **one)
+    return warn("%(by)s calls swapon in line %(line)s" % one, remedy=by_hand("read %(by)s near line %(line)s and take the call of swapon out"), **one)
+
+
+@rule(
+    "swap.kubelet_policy",
+    "The kubelet's swap settings contradict each other or the node",
+    severity="warning",
+    needs=("kubelet.installed", "kubelet.config"),
+    uses=("kubelet.cgroup", "kubelet.version", "swap.active"),
+    remedy=by_hand("set failSwapOn and memorySwap.swapBehavior in /var/lib/kubelet/config.yaml, then systemctl restart kubelet"),
+)
+def kubelet_policy(installed, config, cgroup, version, areas, policy):
+    """failSwapOn says whether the kubelet starts with swap on, swapBehavior whether pods may use it; they only make sense together.
+
+    LimitedSwap needs cgroup v2, and a kubelet since 1.30 refuses to start with it on v1; UnlimitedSwap is gone since then.
+    """
+    if not installed["variant"]:
+        return skip("no kubelet is installed yet; without settings it refuses to start with swap on")
+    fails, behavior = config["fail_swap_on"], config["swap_behavior"]
+    if fails is None or (behavior is None and not fails):
+        return unknown("failSwapOn or memorySwap.swapBehavior could not be read")
+    evidence = {"fail_swap_on": fails, "swap_behavior": behavior, "cgroup": cgroup, "from": config["from"]["swap_behavior"]}
+    limited, numbers = behavior == "LimitedSwap", [int(number) for number in re.findall(r"\d+", version or "")[:2]]
+    chosen = not str(config["from"]["fail_swap_on"]).startswith("default of")
+    troubles = [
+        (fail, behavior == "UnlimitedSwap" and numbers >= [1, 30], "swapBehavior UnlimitedSwap is gone since Kubernetes 1.30, this is %s" % version),
+        (fail, limited and cgroup == 1, "swapBehavior LimitedSwap needs cgroup v2, this node has v1"),
+        (warn, limited and fails, "swapBehavior LimitedSwap lets pods use swap, but failSwapOn is true, so the kubelet does not start with swap on"),
+        (warn, limited and areas == [], "swapBehavior LimitedSwap lets pods use swap, but no swap is on"),
+        (
+            warn,
+            behavior == "NoSwap" and not fails and areas and chosen,
+            "swap is on and tolerated, but swapBehavior NoSwap keeps pods from it: only system services use it",
+        ),
+    ]
+    found = next((says(message, **evidence) for says, holds, message in troubles if holds), None)
+    return found or passed("failSwapOn is %s, swapBehavior is %s" % (str(fails).lower(), behavior), **evidence)
+
+
+@rule(
+    "swap.unsafe_to_disable",
+    "Swap cannot be turned off safely now",
+    severity="warning",
+    needs=("swap.active", "swap.memory"),
+    uses="kubelet.config",
+    remedy=by_hand("kubectl drain %(node)s --ignore-daemonsets, then swapoff %(device)s", disruptive=True),
+)
+def unsafe_to_disable(areas, memory, config, policy):
+    """swapoff moves everything back into memory; where that does not fit, the kernel kills swapoff first and pods starve before."""
+    used = sum(area["used_kib"] for area in areas)
+    if not areas:
+        return proven("no swap is on")
+    if tolerates(config):
+        return skip(tolerates(config))
+    if "available_kib" not in memory or "total_kib" not in memory:
+        return unknown("the node does not say how much memory is available")
+    reserve = max(policy[RESERVE_MIB] * 1024 + eviction(config, memory["total_kib"]), memory["total_kib"] * policy[RESERVE_PERCENT] / 100)
+    evidence = {
+        "used_kib": used,
+        "available_kib": memory["available_kib"],
+        "reserve_kib": int(reserve),
+        "device": max(areas, key=lambda area: area["used_kib"])["device"],
+    }
+    if used and memory["available_kib"] - used < reserve:
+        numbers = (used / 1024, memory["available_kib"] / 1024, reserve / 1024)
+        return fail("%.0f MiB in swap do not fit into %.0f MiB of available memory with %.0f MiB to spare" % numbers, **evidence)
+    return proven("%.0f MiB in swap fit into %.0f MiB of available memory" % (used / 1024, memory["available_kib"] / 1024), **evidence)
+
+
+UNITS = {"": 1 / 1024, "K": 1000 / 1024, "M": 1e6 / 1024, "G": 1e9 / 1024, "Ki": 1, "Mi": 1024, "Gi": 1024**2}
+
+
+def eviction(config, total_kib):
+    """The kubelet's hard eviction limit for memory in KiB: a quantity or a percentage."""
+    match = re.match(r"(\d+(?:\.\d+)?)(%|[KMG]i?|)$", str(config["eviction_memory"] if config else "100Mi"))
+    if not match:
+        return 100 * 1024
+    number, unit = float(match.group(1)), match.group(2)
+    return total_kib * number / 100 if unit == "%" else number * UNITS[unit]

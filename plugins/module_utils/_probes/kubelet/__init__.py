@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ._certificate import certificate
-from ._settings import VARIANTS, config, installed
+from ._settings import VARIANTS, config, installed, troubled
 
 JOURNAL_LINES, JOURNAL_SINCE = 200, "-1h"
 
@@ -35,11 +35,11 @@ def cgroup(node):
 
 
 def unit(node):
-    """What systemd says about it; empty where there is no such unit."""
+    """What systemd says about it; empty where there is no such unit, None where systemd does not say."""
     name = installed(node)["unit"]
     said = node.unit(name) if name else {}
     if not said:
-        return {}
+        return None if troubled(node) else {}
     return {
         "name": name,
         "active": said.get("ActiveState"),

@@ -9,17 +9,17 @@ import binascii
 import datetime
 import re
 
-from ._settings import HOMES, found_flags, installed
+from ._settings import HOMES, found_flags, installed, troubled
 
 USUAL = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 BEGIN, END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 
 
 def certificate(node):
-    """From when until when it is valid; empty before a node has joined."""
+    """From when until when it is valid; empty before a node has joined, None where it may not be read."""
     path, text = found(node)
     if not text or BEGIN not in text:
-        return {}
+        return None if troubled(node) else {}
     begin, end = validity(binascii.a2b_base64(text.split(BEGIN, 1)[1].split(END, 1)[0]))
     return {"path": path, "not_before": begin, "not_after": end, "left_s": int(end - node.clock())}
 

@@ -44,10 +44,11 @@ def installed(node):
     """Which kubelet this node has, or would have: its variant, its unit and its program."""
     for variant, units, program, _home in VARIANTS:
         unit = next((name for name in units if fragment(node, name)), None)
-        path = program and (program if program.startswith("/") and node.exists(program) else node.program(program.rsplit("/", 1)[-1]))
-        if unit or (path and variant == "kubelet"):
+        if unit:
+            path = program if program and node.exists(program) else node.program(program.rsplit("/", 1)[-1]) if program else None
             return {"variant": variant, "unit": unit, "program": path, "joined": joined(node, variant, unit)}
-    return {"variant": None, "unit": None, "program": None, "joined": False}
+    path = node.program("kubelet")  # without a unit: not systemd, or half installed
+    return {"variant": "kubelet" if path else None, "unit": None, "program": path, "joined": bool(path) and joined(node, "kubelet", None)}
 
 
 def joined(node, variant, unit):
@@ -71,7 +72,7 @@ def config(node):
             value, origin = False, "default of " + this["variant"]
         for path, found in sources:
             said = UNREAD if found is None else at(found, *keys)
-            if said is not None:
+            if said is not None and said != "":  # the kubelet, too, takes an empty text for none
                 value, origin = (None, None) if said is UNREAD else (said, path)
         if flag in flags:
             value, origin = flag_value(name, flags[flag], usual), "--%s in %s" % (flag, source)
@@ -116,6 +117,11 @@ def files(node, variant, flags):
     drop_ins = flags.get("config-dir") or (home + "/agent/etc/kubelet.conf.d" if variant in ("k3s", "rke2") else None)
     found = [first] if first and (node.exists(first) or not drop_ins) else []
     return found + (node.glob(drop_ins + "/*.conf") if drop_ins and drop_ins.startswith("/") else [])
+
+
+def troubled(node):
+    """Whether something could not be seen for the fact that is being gathered: then its absence says nothing."""
+    return any(one["fact"] == ".".join(node.path) for one in list(node.problems))
 
 
 # -- flags ---------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, the nodecare contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PRIVATE. Swap: what is on now, and everything that can bring it back at the next boot."""
+
+from __future__ import annotations
+
+import functools
+
+from ._boot import Boot, container
+from ._sources import MECHANISMS, unescape
+from ._suspects import SUSPECTS
+
+
+def active(node):
+    """The swap areas in use. A kernel without swap has no such file: nothing is on."""
+    rows = [line.split() for line in (node.read("/proc/swaps") or "").split("\n")[1:]]
+    return [
+        {"device": unescape(row[0]), "kind": row[1], "size_kib": int(row[2]), "used_kib": int(row[3]), "priority": int(row[4])}
+        for row in rows
+        if len(row) == 5 and row[2].isdigit() and row[3].isdigit() and row[4].lstrip("-").isdigit()
+    ]
+
+
+def memory(node):
+    """What swapoff has to fit into."""
+    rows = dict(line.split(":", 1) for line in node.lines("/proc/meminfo") if ":" in line)
+    return {name: int(rows[key].split()[0]) for name, key in (("total_kib", "MemTotal"), ("available_kib", "MemAvailable")) if key in rows}
+
+
+def boot(node):
+    """What all mechanisms depend on: systemd and its version, the mask of swap.target, a container, a declarative system."""
+    found = at_boot(node)
+    return {
+        "systemd": found.version,
+        "running": found.systemd,
+        "target_masked": found.masked("swap.target") if found.systemd else None,
+        "container": container(node),
+        "nixos": node.exists("/etc/NIXOS"),
+    }
+
+
+def sources(node):
+    """Each mechanism that would turn swap on at the next boot, with what it would turn on."""
+    return node.each([_with_boot(look) for look in MECHANISMS])
+
+
+def suspects(node):
+    """What else could turn swap on, some day."""
+    return node.each([_with_boot(look) for look in SUSPECTS])
+
+
+def _with_boot(look):
+    return functools.update_wrapper(lambda node: look(node, at_boot(node)), look)
+
+
+@functools.lru_cache(maxsize=1)
+def at_boot(node):
+    """One look for all of them."""
+    return Boot(node)
+
+
+FACTS = {"active": active, "memory": memory, "boot": boot, "sources": sources, "suspects": suspects}
+WAITING = {}
+UNITS = ()
