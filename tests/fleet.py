@@ -218,6 +218,7 @@ mount --rbind /sys/fs/cgroup /run/cgroup && mount -t sysfs face /sys && mount --
 mount -t tmpfs -o mode=755 face /usr/local/sbin
 hostname "$name"
 echo "$name" > /etc/hostname
+echo "127.0.1.1 $name" >> /etc/hosts
 printf %%s "$name" | md5sum | cut -c 1-32 > /etc/machine-id
 for top in /etc /run /usr/local/sbin; do
     if test -d "$files$top"; then cp -r "$files$top/." "$top/"; fi
