@@ -8,6 +8,7 @@ A tree is a directory under ``trees/``. Beside its files it holds ``.recorded.ym
     dumps: {"18": [hex payloads of one netlink dump]}
     rooms: {"/var/lib/kubelet": {f_bavail: …}}
     clock: 1790000000.0
+    links: {/proc/901/fd/3: "socket:[30001]"}   # links of /proc that lead nowhere, which a checkout should not hold
     timex: {synchronised: true, …}       # what the kernel thinks of its clock
 
 A case changes it: ``files`` (null removes one), ``commands``, ``http``, ``calls``, ``dumps``, ``rooms``, ``denied`` (paths that only root may read), and
@@ -173,7 +174,8 @@ def machine(tree, change, where):
     for part in ("clock", "later", "timex"):
         if part in change:
             recorded[part] = change[part]
-    for path, text in (change.get("files") or {}).items():
+    links = {path: {"link": target} for path, target in (recorded.get("links") or {}).items()}
+    for path, text in {**links, **(change.get("files") or {})}.items():
         file = root / path.lstrip("/")
         if file.is_symlink() or file.is_file():
             file.unlink()

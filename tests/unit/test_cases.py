@@ -8,7 +8,7 @@
   want: {swap.returns: fail}   # the worst status of that rule's findings
   evidence: {swap.returns: {by: /etc/fstab line 3}}       # a part of that finding's evidence
   says: {swap.returns: "a part of the message"}
-  nodes: {n1: {facts: …}, …}   # several machines: each with tree, change, facts; want is then {n1: {…}}
+  nodes: {n1: {facts: …}, …}   # several machines: each with tree, change, facts; want is then {n1: {…}}, and so may evidence and says be
 """
 
 from __future__ import annotations
@@ -43,10 +43,16 @@ def test_case(case, tmp_path):
             worst = min((one["status"] for one in of_rule), key=_judge.ORDER.index)
             assert worst == status, [(one["status"], one["message"], one["evidence"]) for one in of_rule]
             shown = [one for one in of_rule if one["status"] == status]
-            expected = (case.get("evidence") or {}).get(rule_id)
+            expected = told(case, "evidence", name).get(rule_id)
             assert expected is None or any(expected.items() <= one["evidence"].items() for one in shown), [one["evidence"] for one in shown]
-            said = (case.get("says") or {}).get(rule_id)
+            said = told(case, "says", name).get(rule_id)
             assert said is None or any(said in one["message"] for one in shown), [one["message"] for one in shown]
+
+
+def told(case, part, name):
+    """What is expected of one machine, or of all alike."""
+    table = case.get(part) or {}
+    return table.get(name, {}) if set(table) & set(case.get("nodes") or ()) else table
 
 
 def facts_of(machine, ids, where):
