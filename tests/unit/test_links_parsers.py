@@ -172,3 +172,19 @@ def test_the_names_that_calico_ignores(name, since):
 )
 def test_network_managers_device_lists(devices, hit):
     assert _listed(devices.split(";"), "cali0123456789a", "veth") is hit
+
+
+@given(st.ip_addresses(v=4), st.integers(0, 32), st.sampled_from([254, 255, 100]), st.booleans(), st.integers(1, 9))
+def test_a_route_of_the_main_table_is_found(ip, prefix, table, learnt, links):
+    """One link as an attribute, several as a list of ways; other tables and what the kernel has learnt are passed over."""
+    ways = attribute(4, struct.pack("=I", 1)) if links == 1 else attribute(9, b"".join(struct.pack("=HBBi", 8, 0, 0, at + 1) for at in range(links)))
+    target = attribute(1, ip.packed) if prefix else b""
+    payload = (
+        struct.pack("=8BI", socket.AF_INET, prefix, 0, 0, table, 3, 0, 1, 0x200 if learnt else 0) + target + attribute(15, struct.pack("=I", table)) + ways
+    )
+    found = list(_netlink.routes([payload]))
+    assert len(found) == (table == 254 and not learnt)
+    for route in found:
+        assert (
+            route["to"] == ("%s/%d" % (ip, prefix) if prefix else "default") and route["links"] == list(range(1, min(links, 8) + 1)) and route["by"] == "boot"
+        )

@@ -9,7 +9,7 @@ import fnmatch
 import ipaddress
 import re
 
-from .._links import POD_NETWORK, candidates, choosable, first, ignored, other_network, stray_bridges, unread
+from .._links import POD_NETWORK, candidates, choosable, first, ignored, other_network, stray_bridges
 from .._policy import threshold
 from ._rule import by_hand, fail, passed, rule, skip, warn
 
@@ -255,7 +255,7 @@ def cni_leftovers(present, cni, policy):
     The runtime takes the first configuration file by name, so an old file may win over the new network's, and an old link
     may keep its routes and be taken for the node's address.
     """
-    if any(map(unread, cni["directories"])):
+    if cni.get("unread"):
         return None
     found = [one for directory in cni["directories"] for one in _files(directory, cni["joined"])]
     current = {name for directory in cni["directories"] for name in _current(directory)} if cni["joined"] else set()
@@ -355,7 +355,7 @@ def ipam_leftovers(ipam, cni, policy):
     For the migration it locks the datastore of the whole cluster, and on any error it tries again for ever: calico-node stays
     at Init:0/3. The directory is often left by an earlier network. What other networks left only wastes addresses.
     """
-    if any(map(unread, cni["directories"])):
+    if cni.get("unread"):
         return None
     found = []
     for network in ipam:

@@ -80,7 +80,8 @@ def routes(node):
     shown, counts = [], {}
     for family in (socket.AF_INET, socket.AF_INET6):
         for route in _netlink.routes(node.dump(_netlink.ROUTE, family)):
-            if route["family"] == 6 and route["to"].startswith(("fe80:", "ff00:")):
+            # Where IPv6 is switched off, the kernel answers the question for its routes with all others.
+            if route["family"] != _netlink.FAMILIES[family] or route["to"].startswith(("fe80:", "ff00:")):
                 continue
             first = links.get(route["links"][0], {}) if route["links"] else {}
             route["links"] = [links[index]["name"] if index in links else str(index) for index in route["links"]]

@@ -24,7 +24,12 @@ MOST = 30
 
 def cni(node):
     """The files from which a runtime takes the first that is valid, and what else lies beside them."""
-    return {"joined": [path for path in JOINED if node.exists(path)], "directories": [_directory(node, path) for path in DIRECTORIES if node.exists(path)]}
+    joined = [path for path in JOINED if node.stat(path)]
+    found = {"joined": joined, "directories": [_directory(node, path) for path in DIRECTORIES if node.exists(path)]}
+    # What was denied is neither absent nor broken, and everything that is concluded from the order of the files hangs on it.
+    if any(one["fact"] == ".".join(node.path) and one["kind"] == "denied" for one in node.problems):
+        found["unread"] = True
+    return found
 
 
 def _directory(node, path):
@@ -36,8 +41,6 @@ def _directory(node, path):
 
 def _file(node, path, name):
     said = node.json(path + "/" + name)
-    if said is None and any(one["what"] == path + "/" + name and one["kind"] == "denied" for one in node.problems):
-        return {"file": name, "unread": True}
     plugins = list(_plugins(said))
     if not plugins:
         return {"file": name, "broken": True}

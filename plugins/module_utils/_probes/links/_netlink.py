@@ -11,6 +11,7 @@ import sys
 
 LINK, ADDRESS, ROUTE = 18, 22, 26  # RTM_GETLINK, RTM_GETADDR, RTM_GETROUTE
 MAIN = 254
+FAMILIES = {socket.AF_INET: 4, socket.AF_INET6: 6}
 STATES = ("unknown", "notpresent", "down", "lowerlayerdown", "testing", "dormant", "up")
 MARKS = ((0x20, "deprecated"), (0x40, "tentative"), (0x08, "dadfailed"))
 PROTOCOLS = {0: "unspec", 1: "redirect", 2: "kernel", 3: "boot", 4: "static", 9: "ra", 12: "bird", 16: "dhcp", 80: "calico", 186: "bgp"}
@@ -65,7 +66,9 @@ def routes(payloads):
     for payload in payloads:
         if len(payload) < 12:
             continue
-        family, prefix, _source, _tos, table, protocol, scope, kind = struct.unpack_from("=8B", payload)
+        family, prefix, _source, _tos, table, protocol, scope, kind, flags = struct.unpack_from("=8BI", payload)
+        if family not in FAMILIES or flags & 0x200:  # RTM_F_CLONED: what the kernel has learnt about a path is no route
+            continue
         said = attributes(payload, 12)
         if number(said.get(15, b"")) not in (0, MAIN) or (15 not in said and table != MAIN):
             continue
@@ -73,7 +76,7 @@ def routes(payloads):
         hops = [number(hop) for hop in ([said[4]] if 4 in said else [hop[4:8] for hop in _hops(said.get(9, b""))])]
         yield {
             "to": "default" if not prefix else "%s/%d" % (target, prefix),
-            "family": 6 if family == socket.AF_INET6 else 4,
+            "family": FAMILIES[family],
             "via": address(family, said.get(5, b"")),
             "links": hops[:8],
             "metric": number(said.get(6, b"")),
