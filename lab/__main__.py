@@ -11,12 +11,14 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import asdict
 
-from .disk import disk
+from .control_plane import ControlPlane
+from .disk import Kind, disk
 from .guest import Guest
-from .kernel import Kernel, kernel
-from .shell import LabError, need, say
+from .kernel import kernel
+from .kubernetes import kubernetes
+from .shell import LabError, need, say, wait_until
 from .space import Space
 from .tree import SUITES
 
@@ -42,11 +44,13 @@ def parser() -> argparse.ArgumentParser:
 
     start = command("up", up, "build what is missing, then start the nodes")
     start.add_argument("--nodes", type=int, default=2)
+    start.add_argument("--layer", choices=("nodes", "cluster"), default="nodes", help="how much of it")
     start.add_argument("--suite", choices=SUITES, default=SUITES[0], help="the nodes' Debian")
     start.add_argument("--docker", action="store_true", help="with docker.io on the nodes")
     start.add_argument("--memory", default="1536M", help="of each node, at most")
     command("down", down, "end everything of this lab, also after a crash")
     command("status", status, "what runs")
+    command("kubectl", kubectl, "ask the lab's API server").add_argument("words", nargs=argparse.REMAINDER)
     command("inventory", inventory, "an Ansible inventory as JSON")
     for name, words in {"ssh": "a shell or a command on a node", "exec": "a command of this machine in the lab's network"}.items():
         made = command(name, ssh if name == "ssh" else execute, words)
@@ -70,22 +74,35 @@ def up(arguments: argparse.Namespace, space: Space) -> None:
     need()
     if not 1 <= arguments.nodes <= 9:
         raise LabError("a lab has 1 to 9 nodes, not %d" % arguments.nodes)
-    image = {"suite": arguments.suite, "docker": arguments.docker}
+    kind = Kind(arguments.suite, arguments.docker, kubernetes=arguments.layer != "nodes")
     with at_work(space):
-        earlier = space.noted("image")
-        if earlier and earlier != image and space.keeper:
-            raise LabError("lab %s stands with %s; take it down first: python -m lab --id %s down" % (space.id, earlier, space.id))
-        if earlier and earlier != image:
+        earlier = space.noted("kind")
+        if earlier and earlier != asdict(kind):
+            if space.keeper:
+                raise LabError("lab %s stands with %s; take it down first: python -m lab --id %s down" % (space.id, earlier, space.id))
             _forget_all(space)
-        base_of, kernel_of = _parts(image)
+        kernel_of = kernel()
+        base = disk(kernel_of, kind)
         space.open()
-        space.note("image", image)
+        space.note("kind", asdict(kind))
+        plane = ControlPlane(space, kubernetes()) if kind.kubernetes else None
+        if plane:
+            plane.start()
         guests = [Guest(space, number) for number in range(1, arguments.nodes + 1)]
         for guest in guests:
-            guest.start(kernel_of, base_of, arguments.memory)
+            guest.start(kernel_of, base, arguments.memory, plane.node_files(guest.name) if plane else None)
         with ThreadPoolExecutor() as pool:
             for guest, seconds in zip(guests, pool.map(Guest.wait, guests)):
                 say("%s answers at %s after %.0f s" % (guest.name, guest.address, seconds))
+            if plane:
+                list(pool.map(join, guests))
+                seconds = wait_until("the kubelets to register", lambda: all(plane.knows(guest.name) for guest in guests), 240)
+                say("all nodes are registered after %.0f s" % seconds)
+
+
+def join(guest: Guest) -> None:
+    """What a node needs beside its image: no swap, now and after a reboot. Its kubelet then starts by itself."""
+    guest.do("swapoff -a && systemctl -q mask swap.target && systemctl restart kubelet")
 
 
 def down(_arguments: argparse.Namespace, space: Space) -> None:
@@ -128,11 +145,15 @@ def execute(arguments: argparse.Namespace, space: Space) -> None:
     _become(space.inside(*[word for word in arguments.words if word != "--"], network_only=True))
 
 
+def kubectl(arguments: argparse.Namespace, space: Space) -> None:
+    _become(ControlPlane(space, kubernetes()).kubectl(*arguments.words))
+
+
 def power(arguments: argparse.Namespace, space: Space) -> None:
     guest = _guest(space, arguments.node)
     if arguments.act == "start":
-        base, made_with = _parts(space.noted("image"))
-        guest.start(made_with, base)
+        made_with = kernel()
+        guest.start(made_with, disk(made_with, Kind(**space.noted("kind"))))
         guest.wait()
     elif arguments.act in ("freeze", "thaw"):
         guest.freeze(arguments.act == "freeze")
@@ -147,11 +168,6 @@ def at_work(space: Space) -> Iterator[None]:
     with open(space.place.parent / (".%s.lock" % space.id), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def _parts(image: dict) -> tuple[Path, Kernel]:
-    made = kernel()
-    return disk(made, image["suite"], image["docker"]), made
 
 
 def _guests(space: Space) -> list[Guest]:

@@ -5,43 +5,100 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from .cache import built, digest_of
+from .crictl import crictl
+from .image import pause
 from .kernel import Kernel
-from .shell import run
-from .tree import tree
+from .kubernetes import kubernetes
+from .shell import Word, run
+from .tree import SUITES, tree
 
 FILES = Path(__file__).parent / "node"
+KUBERNETES_FILES = Path(__file__).parent / "node-kubernetes"
 SIZE_GIB = 7
 SWAP_MIB = 512
 LAYOUT = "label: gpt\nsize=%dMiB, type=swap, name=swap\ntype=4F68BCE3-E8CD-4DB1-96E7-FBCAF984B709, name=root\n" % SWAP_MIB
 
 
-def disk(kernel: Kernel, suite: str, docker: bool) -> Path:
+@dataclass(frozen=True)
+class Kind:
+    """What a node's disk has in it."""
+
+    suite: str = SUITES[0]
+    docker: bool = False
+    kubernetes: bool = False
+
+    @property
+    def name(self) -> str:
+        return "-".join([self.suite, *(name for name in ("docker", "kubernetes") if getattr(self, name))])
+
+
+def disk(kernel: Kernel, kind: Kind) -> Path:
     """The raw disk; nobody may write to it, its copies refer to its very time stamp."""
-    root = tree(suite, docker)
-    files = sorted(file for file in FILES.rglob("*") if file.is_file())
-    recipe = {"tree": str(root), "kernel": kernel.modules.name, "files": digest_of(*files), "builder": digest_of(Path(__file__))}
-    return built("disk-%s" % suite, recipe, lambda draft: _build(draft, root, kernel, suite), "about 25 s") / "base.raw"
+    root = tree(kind.suite, kind.docker)
+    parts = _kubernetes_parts() if kind.kubernetes else {}
+    overlays = [FILES, *([KUBERNETES_FILES] if kind.kubernetes else [])]
+    files = [file for overlay in overlays for file in sorted(overlay.rglob("*")) if file.is_file()]
+    recipe = {"tree": root, "kernel": kernel.modules.name, "files": digest_of(*files), "parts": parts, "builder": digest_of(Path(__file__))}
+    return built("disk-" + kind.name, recipe, lambda draft: _build(draft, root, kernel, kind, parts), "about 25 s") / "base.raw"
 
 
-def _build(draft: Path, root: Path, kernel: Kernel, suite: str) -> None:
+def _kubernetes_parts() -> dict[str, Path]:
+    return {"kube": kubernetes() / "kube", "crictl": crictl(), "pause": pause()}
+
+
+def _build(draft: Path, root: Path, kernel: Kernel, kind: Kind, parts: dict[str, Path]) -> None:
     stage = draft / "stage"
     stage.mkdir()
     run("tar", "-C", stage, "-xpf", root, "--exclude=./dev/*")
     shutil.copytree(kernel.modules, stage / "usr/lib/modules" / kernel.modules.name, symlinks=True)
     shutil.copytree(FILES / "etc", stage / "etc", dirs_exist_ok=True)
-    if suite != "bookworm":  # newer sshd locks out a client that knocks too early
+    if kind.suite != "bookworm":  # newer sshd locks out a client that knocks too early
         with open(stage / "etc/ssh/sshd_config.d/lab.conf", "a", encoding="utf-8") as conf:
             conf.write("PerSourcePenalties no\n")
     _blank(stage)
+    if parts:
+        _add_kubernetes(stage, parts)
     shutil.copy(FILES / "finish.sh", stage / "finish.sh")
-    script = 'mount -t proc proc "$1/proc" && chroot "$1" sh /finish.sh "$2"'
-    run("unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", stage, kernel.modules.name)
+    _in_private_mounts(FINISH, stage, kernel.modules.name)
     (stage / "finish.sh").unlink()
+    if parts:
+        _in_private_mounts(IMPORT, stage, parts["pause"])
     _partition(draft / "base.raw", stage)
     shutil.rmtree(stage)
+
+
+FINISH = 'mount -t proc proc "$1/proc" && chroot "$1" sh /finish.sh "$2"'
+# The images are imported once, here, by the tree's own containerd.
+IMPORT = """
+set -e; stage=$1; shift
+mount --bind "$stage" "$stage"; cd "$stage"
+mount -t proc proc proc; mount -t sysfs sys sys; mount -t tmpfs run run; mount -t tmpfs tmp tmp; mount --rbind /dev dev
+for image; do cp "$image" "tmp/$(echo "$image" | tr / _)"; done
+chroot . containerd >/dev/null 2>&1 & containerd=$!
+tries=0; until chroot . ctr version >/dev/null 2>&1; do tries=$((tries + 1)); [ $tries -lt 300 ]; sleep 0.1; done
+for image in tmp/*; do chroot . ctr -n k8s.io images import "/$image"; done
+kill $containerd; wait $containerd || true
+"""
+
+
+def _in_private_mounts(script: str, *words: Word) -> None:
+    run("unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", *words)
+
+
+def _add_kubernetes(stage: Path, parts: dict[str, Path]) -> None:
+    shutil.copytree(KUBERNETES_FILES, stage, dirs_exist_ok=True)
+    for name in ("kube", "crictl"):
+        shutil.copy(parts[name], stage / "usr/local/bin" / name)
+    for name in ("kubelet", "kubeadm", "kubectl", "kube-proxy"):
+        (stage / "usr/local/bin" / name).symlink_to("kube")
+    (stage / "etc/kubernetes/manifests").mkdir(parents=True)
+    wants = stage / "etc/systemd/system/multi-user.target.wants"
+    wants.mkdir(parents=True, exist_ok=True)
+    (wants / "kubelet.service").symlink_to("/etc/systemd/system/kubelet.service")
 
 
 def _blank(stage: Path) -> None:

@@ -45,13 +45,13 @@ class Guest:
 
     # -- life ----------------------------------------------------------------------------------------------------------
 
-    def start(self, kernel: Kernel, base: Path, memory: str = MEMORY) -> None:
-        """Power on. The disk of an earlier start is used again."""
+    def start(self, kernel: Kernel, base: Path, memory: str = MEMORY, more: dict[str, str] | None = None) -> None:
+        """Power on. The disk of an earlier start is used again; a new one gets ``more`` files beside the node's own."""
         if self.running:
             return
         self.place.mkdir(parents=True, exist_ok=True)
         if not (self.place / "seed.tar").exists():
-            self._seed()
+            self._seed(more or {})
         self._plug()
         log = self.place / "console.log"
         self.space.start(
@@ -143,7 +143,7 @@ class Guest:
             file.write_text(uuid.uuid4().hex)
         return file.read_text()
 
-    def _seed(self) -> None:
+    def _seed(self, more: dict[str, str]) -> None:
         """What is this node's own, as a bare tar that its first boot unpacks."""
         if not self.key.exists():
             run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", self.key)
@@ -156,10 +156,12 @@ class Guest:
             "etc/systemd/network/11-vec1.network": "[Match]\nName=vec1\n[Network]\nAddress=%s/24\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n"
             % self.second_address,
             "root/.ssh/authorized_keys": self.key.with_suffix(".pub").read_text(),
+            **more,
         }
         for path, text in files.items():
             (seed / path).parent.mkdir(parents=True, exist_ok=True)
             (seed / path).write_text(text)
+            (seed / path).chmod(0o600 if path.endswith(".conf") else 0o644)
         (seed / "etc/ssh").mkdir()
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", self.name, "-f", seed / "etc/ssh/ssh_host_ed25519_key")
         for directory in (seed / "root", seed / "root/.ssh"):

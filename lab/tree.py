@@ -8,10 +8,12 @@ from .cache import built
 from .shell import run
 
 SUITES = ("trixie", "bookworm")
-PACKAGES = (
-    "systemd systemd-sysv udev dbus kmod openssh-server python3 sudo ca-certificates iproute2 iputils-ping procps psmisc util-linux mount e2fsprogs fdisk "
-    "iptables ipset conntrack ethtool socat curl jq containerd runc containernetworking-plugins"
-).split()
+PACKAGES = [
+    *("systemd", "systemd-sysv", "udev", "dbus", "kmod", "procps", "psmisc", "util-linux", "mount", "e2fsprogs", "fdisk"),
+    *("openssh-server", "python3", "sudo", "ca-certificates", "curl", "jq"),
+    *("iproute2", "iputils-ping", "iptables", "ipset", "conntrack", "ethtool", "socat"),
+    *("containerd", "runc", "containernetworking-plugins"),
+]
 DOCKER = {"trixie": ["docker.io", "docker-cli"], "bookworm": ["docker.io"]}
 
 
