@@ -99,7 +99,7 @@ def same(ours, theirs):
     return type(ours) is type(theirs) and ours == theirs
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(st.one_of(DOCUMENTS, st.text(), st.text("ab:-#{}[]'\"|> \n&*!,0?\t%")))
 def test_yaml_is_read_as_pyyaml_reads_it_or_not_at_all(text):
     ours = _yaml.read(text)

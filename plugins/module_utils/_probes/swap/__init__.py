@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import functools
+import re
 
 from ._boot import Boot, container
-from ._sources import MECHANISMS, unescape
+from ._fstab import unescape
+from ._sources import MECHANISMS
 from ._suspects import SUSPECTS
 
 
@@ -24,8 +26,8 @@ def active(node):
 
 def memory(node):
     """What swapoff has to fit into."""
-    rows = dict(line.split(":", 1) for line in node.lines("/proc/meminfo") if ":" in line)
-    return {name: int(rows[key].split()[0]) for name, key in (("total_kib", "MemTotal"), ("available_kib", "MemAvailable")) if key in rows}
+    rows = dict(re.findall(r"^(MemTotal|MemAvailable): +(\d{1,15}) kB", node.read("/proc/meminfo") or "", re.M))
+    return {name: int(rows[key]) for name, key in (("total_kib", "MemTotal"), ("available_kib", "MemAvailable")) if key in rows}
 
 
 def boot(node):
