@@ -38,8 +38,8 @@ def unresponsive(daemons, answers, endpoints, config, kubelet, settings, policy)
         return skip(NO_RUNTIME)
     said = [silent(name, one, daemons.get(unit_of(name, daemons)), wanted) for name, one in answers.items()]
     said += [absent(name, unit, answers, config or {}, wanted) for name, unit in daemons.items()]
-    known = {one["socket"] for one in answers.values()}
-    said += [fail("The kubelet is told to use %s, but there is no such socket" % place, socket=place) for place in wanted if place not in known and not daemons]
+    seen = [one["socket"] for one in answers.values()] + [USUAL.get(name) for name in daemons]
+    said += [missing(place, endpoints or []) for place in wanted if place not in seen]
     found = [one for one in said if one]
     return found or passed("; ".join("%s answers within %.3f s" % (name, one["seconds"]) for name, one in answers.items() if one["state"] == "answered"))
 
@@ -79,6 +79,13 @@ def absent(name, unit, answers, config, wanted):
 
 
 USUAL = {"containerd": "/run/containerd/containerd.sock", "crio": "/run/crio/crio.sock"}
+
+
+def missing(place, asked):
+    """A socket that the kubelet is told to use, and that nobody has."""
+    if place in asked or place in USUAL.values():
+        return fail("The kubelet is told to use %s, but there is no such socket" % place, socket=place, unit=place)
+    return unknown("the kubelet is told to use %s, which was not asked" % place)
 
 
 def alive(unit):

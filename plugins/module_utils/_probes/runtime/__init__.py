@@ -7,16 +7,9 @@ from __future__ import annotations
 
 from ._answers import answers
 from ._config import config
-from ._daemons import UNITS, daemons
+from ._daemons import UNITS, daemons, endpoints
 from ._journal import journal
 from ._processes import processes
-
-
-def endpoints(node):
-    """Where tools on this node look for a runtime."""
-    text = node.read("/etc/crictl.yaml") or ""
-    return [line.split("unix://", 1)[1].strip(" '\"")[:200] for line in text.splitlines() if line.startswith("runtime-endpoint:") and "unix://" in line]
-
 
 FACTS = {"endpoints": endpoints}
 WAITING = {"daemons": daemons, "answers": answers, "config": config, "processes": processes, "journal": journal}

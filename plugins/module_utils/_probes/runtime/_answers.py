@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ..._grpc import UNIMPLEMENTED, fields, text
-from ._daemons import DAEMONS
+from ._daemons import DAEMONS, endpoints
 
 CRI, OLD_CRI = "runtime.v1.RuntimeService/", "runtime.v1alpha2.RuntimeService/"
 CONTAINERD = "containerd.services.version.v1.Version/Version"
@@ -15,10 +15,9 @@ CONTAINERD = "containerd.services.version.v1.Version/Version"
 def answers(node):
     """Every runtime is asked at the same time; one that has no socket is left out."""
     asked = {}
-    for name, _units, socket, _config, kind in DAEMONS:
-        if socket not in [place for _name, place, _kind in asked.values()]:
-            asked[name] = (name, socket, kind)
-    said = node.together({name: ask(socket, kind) for name, socket, kind in asked.values()})
+    for name, socket, kind in [(row[0], row[2], row[4]) for row in DAEMONS] + [("other", socket, "cri") for socket in endpoints(node)]:
+        asked.setdefault(socket, (name, kind))
+    said = node.together({name: ask(socket, kind) for socket, (name, kind) in asked.items()})
     return {name: found for name, found in said.items() if found}
 
 
@@ -58,15 +57,15 @@ class Talk:
             self.said["state"] = "unclear"
         return answer if self.said["state"] == "answered" else None
 
-    def message(self, answer):
-        """The fields of a good answer, or None."""
-        return fields(answer.out) if answer and answer.code == 0 else None
+    def read(self, answer, **readers):
+        """Parts of the said from a good answer's fields. What one of them cannot read is a problem of its own: the daemon still lives."""
+        if answer and answer.code == 0:
+            for name, reader in readers.items():
+                self.said[name] = self.node.look(name, lambda node, reader=reader: reader(fields(answer.out)))
 
 
 def containerd(talk):
-    said = talk.message(talk.call(CONTAINERD))
-    if said is not None:
-        talk.said["version"] = text(said, 1)
+    talk.read(talk.call(CONTAINERD), version=lambda said: text(said, 1))
     cri(talk)
 
 
@@ -80,19 +79,18 @@ def cri(talk):
         old = talk.call(OLD_CRI + "Version")
         api = "v1alpha2" if old and old.code == 0 else None
     talk.said.update(api=api, code=answer.code)
-    said = talk.message(answer)
-    if said is None:
+    if api != "v1" or answer.code:
         return
-    talk.said.update(runtime=text(said, 2), runtime_version=text(said, 3))
-    talk.said["conditions"] = conditions(talk.message(talk.call(CRI + "Status")))
-    talk.said["cgroup_driver"] = cgroup_driver(talk.message(talk.call(CRI + "RuntimeConfig")))
-    talk.said["pods"] = pods(talk.message(talk.call(CRI + "ListPodSandbox")))
+    talk.read(answer, runtime=lambda said: text(said, 2), runtime_version=lambda said: text(said, 3))
+    talk.read(talk.call(CRI + "Status"), conditions=conditions)
+    talk.read(talk.call(CRI + "RuntimeConfig"), cgroup_driver=cgroup_driver)
+    talk.read(talk.call(CRI + "ListPodSandbox"), pods=pods)
 
 
 def conditions(said):
     """{"NetworkReady": {"ready": …, "reason": …, "message": …}}. False is what protobuf leaves out."""
     found = {}
-    for status in (said or {}).get(1, []):
+    for status in said.get(1, []):
         for one in map(fields, fields(status).get(1, [])):
             found[text(one, 1)] = {"ready": bool(one.get(2, [0])[-1]), "reason": text(one, 3), "message": text(one, 4)}
     return found
@@ -100,15 +98,13 @@ def conditions(said):
 
 def cgroup_driver(said):
     """The driver in use, where the runtime tells it. systemd is number 0, which protobuf leaves out."""
-    if not said or 1 not in said:
+    if 1 not in said:
         return None
     return {0: "systemd", 1: "cgroupfs"}.get(fields(said[1][-1]).get(1, [0])[-1])
 
 
 def pods(said):
     """How many sandboxes there are, and how many of them are ready (number 0)."""
-    if said is None:
-        return None
     rows = [fields(one) for one in said.get(1, [])]
     return {"all": len(rows), "ready": sum(row.get(3, [0])[-1] == 0 for row in rows)}
 

@@ -33,6 +33,16 @@ DAEMONS = (
 UNITS = tuple(name for _daemon, units, _socket, _config, _kind in DAEMONS for name in units)
 
 
+POINTERS = ("/etc/crictl.yaml", "/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env", "/etc/default/kubelet", "/etc/sysconfig/kubelet")
+
+
+def endpoints(node):
+    """The sockets that the kubelet's files and crictl's name for their runtime."""
+    pattern = r"(?m)^[^#\n]*(?:runtime-endpoint|containerRuntimeEndpoint)[=:\s\"']+(?:unix://)?(/[^\s\"',]{1,150})"
+    found = [socket for path in POINTERS for socket in re.findall(pattern, node.read(path) or "")]
+    return list(dict.fromkeys(socket[4:] if socket.startswith("/var/run/") else socket for socket in found))
+
+
 def daemons(node):
     """What systemd says about each runtime that it knows."""
     return {name: unit for name, unit in ((name, state(node, units)) for name, units, _socket, _config, _kind in DAEMONS) if unit}

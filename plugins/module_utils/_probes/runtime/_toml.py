@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-BLANK = r"(?:[ \t\n]|\r\n|#[^\n]*)*"
+BLANK = r"(?:[ \t\n]|\r\n|#[^\n]*(?=\n|\Z))*"  # a comment ends in one way only, or a hostile file takes years
 KEY = r"[A-Za-z0-9_-]+"
 PLAIN = r"[^\s,\]}#]+"
 SPACE = r"[ \t]*"
