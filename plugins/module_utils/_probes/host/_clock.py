@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from ._identity import uptime
+
 KEEPERS = ("chrony*.service", "ntp*.service", "openntpd.service", "systemd-timesyncd.service", "phc2sys*.service")
 GUESTS = ("vmtoolsd.service", "open-vm-tools.service")
 TRACES = {"/run/chrony/chronyd.pid": "chronyd", "/run/chronyd.pid": "chronyd", "/run/ntpd.pid": "ntpd", "/var/run/ntpd.pid": "ntpd"}
@@ -25,14 +27,9 @@ def time(node):
         "guests": _active(node, GUESTS),
         # Without this word chronyd never tells the kernel that the clock is kept.
         "rtcsync": bool(re.search(r"(?m)^\s*rtcsync\b", text)) if text else None,
-        "uptime_s": _uptime(node),
+        "uptime_s": uptime(node),
     }
 
 
 def _active(node, patterns):
     return sorted(name for name, unit in node.units(*patterns).items() if unit.get("ActiveState") == "active" and unit.get("SubState") == "running")
-
-
-def _uptime(node):
-    words = (node.read("/proc/uptime") or "").split()
-    return float(words[0]) if words and re.match(r"\d+(\.\d+)?$", words[0]) else None

@@ -22,7 +22,12 @@ def kernel(node):
 
 
 def boot(node):
-    return {"id": _word(node, "/proc/sys/kernel/random/boot_id"), "uptime_s": float((node.read("/proc/uptime") or "0").split()[0])}
+    return {"id": _word(node, "/proc/sys/kernel/random/boot_id"), "uptime_s": uptime(node)}
+
+
+def uptime(node):
+    words = (node.read("/proc/uptime", 100) or "").split()
+    return float(words[0]) if words and re.match(r"[0-9]{1,12}(\.[0-9]+)?$", words[0]) else None
 
 
 def virtualisation(node):
