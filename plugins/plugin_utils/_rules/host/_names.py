@@ -71,11 +71,13 @@ def unique(nodes, policy):
         for kind, value in {*_own(identity), *_on_links(present)}:
             holders.setdefault((kind, value), []).append(name)
     for (kind, value), names in sorted(holders.items()):
+        names.sort()
         for name in names if len(names) > 1 else ():
             what, speak, remedy = KINDS[kind]
-            others = sorted(other for other in names if other != name)
-            shown = ", ".join(others[:5]) + (" and %d more" % (len(others) - 5) if len(others) > 5 else "")
-            verdicts[name].append(speak("%s %s is also that of %s" % (what, value, shown), remedy, kind=kind, value=value, others=others[:20]))
+            others = [other for other in names[:21] if other != name][:20]  # of a thousand clones, twenty say enough
+            more = len(names) - 1 - 5
+            shown = ", ".join(others[:5]) + (" and %d more" % more if more > 0 else "")
+            verdicts[name].append(speak("%s %s is also that of %s" % (what, value, shown), remedy, kind=kind, value=value, others=others))
     for name, (identity, _present) in nodes.items():
         if not verdicts[name] and identity["product_uuid_there"] and not identity["product_uuid"]:
             verdicts[name].append(unknown("nothing else is on two nodes, but the product UUID can only be read by root (run with become)"))
