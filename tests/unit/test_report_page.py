@@ -116,7 +116,7 @@ def test_a_thousand_nodes_stay_usable(browser, tmp_path):
 def test_a_thousand_nodes_fit_a_page_and_all_else_is_counted():
     made = page.write(fleet(1000))
     assert len(made.encode()) < 5 << 20
-    worse = report([finding("swap.r%d" % rule, "n%d" % node, "fail", "%d %d " % (rule, node) + "x" * 300) for rule in range(20) for node in range(1000)])
+    worse = report([finding("swap.r%d" % rule, "n%d" % node, "fail", "%d %d " % (rule, node) + "x" * 1400) for rule in range(6) for node in range(600)])
     made = page.write(worse)
     assert len(made.encode()) < 5 << 20
     assert "more rows are only in report.json" in made

@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from . import groups
 from .terminal import EACH, WELL, headline
-from .words import MORE, fold, natural, safe
+from .words import MORE, clip, fold, natural, safe
 
 STATUSES = ("fail", "warn", "unknown", "pass", "skip")
 HERE = os.path.dirname(__file__)
@@ -42,8 +42,8 @@ def write(report):
         taken=report["taken"] and [_time(report["taken"][end]) for end in ("from", "until")],
         problems=[safe(one) for one in report["problems"]],
         areas=[safe(area) for area in (next(iter(nodes.values()))["areas"] if nodes else ())],
-        rows_of_nodes=[(safe(name), _cells(name, nodes[name]["areas"], anchors)) for name in ill],
-        well=[safe(name) for name in well],
+        rows_of_nodes=[(_name(name), _cells(name, nodes[name]["areas"], anchors)) for name in ill],
+        well=[_name(name) for name in well],
         rows=rows,
         left_off=left_off,
         style=Markup(style),  # noqa: S704  # our own file
@@ -83,7 +83,7 @@ def _row(anchor, rule_id, status, message, findings):
         "importance": findings[0]["severity"] if status == "fail" else "",
         "title": safe(findings[0]["title"]),
         "id": safe(rule_id),
-        "nodes": [safe(name) for name in nodes],
+        "nodes": [_name(name) for name in nodes],
         "folded": fold(nodes, 60),
         "message": _cut(message),
         "commands": commands,
@@ -96,6 +96,10 @@ def _row(anchor, rule_id, status, message, findings):
 
 def _cells(name, areas, anchors):
     return [(status, STATUSES.index(status) if status else None, anchors.get((name, area))) for area, status in areas.items()]
+
+
+def _name(node):
+    return clip(safe(node), 255)
 
 
 def _cut(text):
