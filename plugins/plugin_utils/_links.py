@@ -15,6 +15,7 @@ IGNORED = (
     ((3, 24, 6), r"nodelocaldns"),
     ((3, 25), r"podman|br-"),
 )
+OLDEST = IGNORED[0][0]
 UNKNOWN = (3, 24, 6)
 # Links that belong to a pod network: their addresses are meant to lie in the pods' or services' networks.
 POD_NETWORK = re.compile(

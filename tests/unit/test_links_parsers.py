@@ -8,7 +8,7 @@ import struct
 
 import pytest
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes.links import _cni, _managers, _netlink, _owners, present, routes
-from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._links import IGNORED, choosable, ignored, ignored_since
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._links import OLDEST, choosable, ignored, ignored_since
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules.links import _listed
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -162,7 +162,7 @@ def test_what_go_calls_a_global_unicast_address(ip, taken):
 def test_the_names_that_calico_ignores(name, since):
     assert ignored_since(name) == since
     assert ignored(name, "3.31.0") == (since is not None) and ignored(name) == (since is not None and since != "3.25")
-    assert IGNORED[0][0] == (3, 15)
+    assert OLDEST == (3, 15)
 
 
 @pytest.mark.parametrize(

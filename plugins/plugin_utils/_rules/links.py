@@ -9,7 +9,7 @@ import fnmatch
 import ipaddress
 import re
 
-from .._links import POD_NETWORK, candidates, choosable, first, ignored, other_network, stray_bridges
+from .._links import OLDEST, POD_NETWORK, candidates, choosable, first, ignored, other_network, stray_bridges, version
 from .._policy import threshold
 from ._rule import by_hand, fail, passed, rule, skip, warn
 
@@ -37,19 +37,21 @@ def stray_bridge(present, routes, declared, docker, podman, libvirt, cni, policy
     facts = {"present": present, "routes": routes, "declared": declared, "docker": docker, "podman": podman, "libvirt": libvirt, "cni": cni}
     if other_network(cni):
         return skip(OTHER % other_network(cni))
-    return [_stray(bridge, policy[CALICO]) for bridge in stray_bridges(facts)]
+    docker_is_here = bool(docker) and (docker["asked"] or "why" in docker)
+    return [_stray(bridge, policy[CALICO], docker_is_here) for bridge in stray_bridges(facts)]
 
 
-def _stray(bridge, calico):
+def _stray(bridge, calico, docker_is_here):
     evidence = {key: value for key, value in bridge.items() if key != "because"}
     what = "%s %s (%s)" % (bridge["bridge"], bridge["subnet"], _whose(bridge))
     if ignored(bridge["bridge"], calico):
-        return passed("%s is ignored by Calico since %s" % (what, bridge["ignored_since"]), **evidence)
+        since = "" if version(bridge["ignored_since"]) == OLDEST else " since %s" % bridge["ignored_since"]
+        return passed("%s is ignored by Calico%s" % (what, since), **evidence)
     heeds = "Calico before %s takes it" % bridge["ignored_since"] if bridge["ignored_since"] else "every Calico takes it"
     message = "%s leads nowhere, but %s for the node's address if it comes last" % (what, heeds)
     if bridge["owner"] is None:
         return warn(message, by_hand("ip link show master %(bridge)s  # if nobody needs it: ip link delete %(bridge)s"), **evidence)
-    return fail(message, _removal(bridge), **evidence)
+    return fail(message, _removal(bridge, docker_is_here), **evidence)
 
 
 def _whose(bridge):
@@ -63,18 +65,18 @@ def _whose(bridge):
     return "%s, used by %s %s" % (whose, "container" if bridge.get("containers") else "port", named)
 
 
-def _removal(bridge):
+def _removal(bridge, docker_is_here):
     if bridge["owner"] in ("docker", "podman", "nerdctl") and bridge.get("network"):
         tool = bridge["owner"]
         if bridge.get("containers"):
             return by_hand("%s ps --filter network=%%(network)s  # end these, then: %s network rm %%(network)s" % (tool, tool), disruptive=True)
         return by_hand("%s network rm %%(network)s" % tool)
     by_id = re.match(r"br-([0-9a-f]{12})$", bridge["bridge"])
-    if bridge["owner"] == "docker" and by_id:
+    if bridge["owner"] == "docker" and by_id and docker_is_here:
         remove = "docker network rm %s" % by_id.group(1)
         if bridge["ports"]:
             return by_hand("docker network inspect %s  # end its containers, then: %s" % (by_id.group(1), remove), disruptive=True)
-        return by_hand("%s || ip link delete %%(bridge)s" % remove)
+        return by_hand(remove)
     remove = {"lxd": "lxc network delete", "incus": "incus network delete"}.get(bridge["owner"], "ip link delete") + " %(bridge)s"
     if bridge["ports"]:
         return by_hand("ip link show master %(bridge)s  # end what uses these ports, then: " + remove, disruptive=True)
@@ -84,7 +86,6 @@ def _removal(bridge):
 @rule(
     "links.ambiguous_address",
     "Several addresses could be taken for the node's",
-    severity="warning",
     needs=("links.present", "links.routes"),
     uses="links.cni",
     remedy=by_hand("name the right one in Calico: IP_AUTODETECTION_METHOD=cidr=<the nodes' network>, or interface=<link>, or kubernetes-internal-ip"),
