@@ -20,7 +20,8 @@ setup-test: setup
 	@sh requirements/debian.sh
 
 preflight: setup ## Read this machine (or INVENTORY=...), judge it and report; fails when the findings say so
-	@.venv/bin/ansible-playbook playbooks/preflight.yml $(NODES) $(ARGS)
+	@.venv/bin/ansible-playbook playbooks/preflight.yml $(NODES) $(ARGS); code=$$?; \
+	test -n "$(ARGS)" || echo "To read it in a browser: $(CURDIR)/nodecare-report/report.html"; exit $$code
 
 test: setup-test ## All tests and gates
 	@$(PYTEST) tests/gates tests/integration tests/unit $(ARGS)
@@ -35,11 +36,7 @@ gates: setup-test ## What Ansible's and our own rules ask of the collection
 	@$(PYTEST) tests/gates $(ARGS)
 
 lint: setup-test ## The quick gates only
-	@.venv/bin/ruff check
-	@.venv/bin/ruff format --check
-	@.venv/bin/yamllint --strict .
-	@.venv/bin/codespell
-	@.venv/bin/ansible-lint --offline
+	@$(PYTEST) tests/gates/test_style.py $(ARGS)
 
 docs: setup-test ## Write the pages about the rules anew
 	@.venv/bin/python docs/generate_rules.py

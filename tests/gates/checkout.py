@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 BIN = ROOT / ".venv" / "bin"
 CACHE = ROOT / ".cache"
-AREAS = ("swap", "links", "runtime", "kubelet", "load", "host")
+WITH_PROGRAMS = "%s:%s" % (BIN, os.environ["PATH"])
 
 
 def run(*command, cwd=ROOT, timeout=300, expect=(0,), **environment):
@@ -32,16 +32,25 @@ def run(*command, cwd=ROOT, timeout=300, expect=(0,), **environment):
 
 def files(*patterns):
     """What git has or would have, so that a file which was not added yet is judged like the others."""
-    return sorted(path for path in run("git", "ls-files", "-co", "--exclude-standard", "--", *patterns).splitlines() if (ROOT / path).exists())
+    return sorted(path for path in run("git", "ls-files", "-co", "--exclude-standard", "--", *patterns).splitlines() if os.path.lexists(ROOT / path))
 
 
-def copy(to, leave_out=()):
-    """A copy of the checkout without what git does not have."""
-    shutil.rmtree(to, ignore_errors=True)
+# The checkout finds itself through a symbolic link that is no part of the collection, nor is the lab. Recorded machines are data: they
+# keep the links that they had, to places that this machine does not have.
+NO_PART = (".collections/", "lab/", "tests/unit/trees/")
+
+
+def copy(to):
+    """A copy of the collection where Ansible's programs want it, known to git, in a directory of that purpose's own."""
+    tree = to / "ansible_collections" / "nodecare" / "kubernetes"
+    shutil.rmtree(tree, ignore_errors=True)
     for path in files():
-        if not path.startswith(tuple(leave_out)):
-            (to / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / path, to / path, follow_symlinks=False)
+        if not path.startswith(NO_PART):
+            (tree / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / path, tree / path, follow_symlinks=False)
+    run("git", "init", "-q", cwd=tree)
+    run("git", "add", "-A", cwd=tree)
+    return tree
 
 
 def python(lowest, highest):

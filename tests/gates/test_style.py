@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from checkout import BIN, ROOT, run
+from checkout import BIN, CACHE, ROOT, WITH_PROGRAMS, copy, run
 
 GATES = {
     "ruff check": ["ruff", "check", "--no-cache", "--quiet"],
@@ -28,4 +28,5 @@ def test_ansible_lint():
     settings = yaml.safe_load((ROOT / ".ansible-lint").read_text())
     assert settings["profile"] == "production"
     assert not {"skip_list", "warn_list"} & set(settings), "what ansible-lint finds is to be put right, not skipped"
-    run(BIN / "ansible-lint", "--offline", "--nocolor", "--strict", timeout=300)
+    where = CACHE / "lint"
+    run(BIN / "ansible-lint", "--offline", "--nocolor", "--strict", cwd=copy(where), PATH=WITH_PROGRAMS, ANSIBLE_COLLECTIONS_PATH=str(where))
