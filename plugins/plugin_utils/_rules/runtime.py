@@ -46,7 +46,13 @@ def unresponsive(daemons, answers, endpoints, config, kubelet, settings, policy)
 
 def silent(name, said, unit, wanted):
     """One that has a socket but gives no answer."""
-    evidence = {"runtime": name, "socket": said["socket"], "unit": unit["unit"] if unit else name, "waited_s": said["seconds"], "question": said["asked"]}
+    evidence = {
+        "runtime": name,
+        "socket": said["socket"],
+        "unit": unit["unit"] if unit else "the runtime behind " + said["socket"],
+        "waited_s": said["seconds"],
+        "question": said["asked"],
+    }
     if said["state"] == "hung":
         what = "greets but does not answer" if said.get("greeted") else "accepted the connection but gave no answer"
         return fail(
@@ -84,7 +90,8 @@ USUAL = {"containerd": "/run/containerd/containerd.sock", "crio": "/run/crio/cri
 def missing(place, asked):
     """A socket that the kubelet is told to use, and that nobody has."""
     if place in asked or place in USUAL.values():
-        return fail("The kubelet is told to use %s, but there is no such socket" % place, socket=place, unit=place)
+        remedy = by_hand("start the runtime that %(socket)s belongs to, or correct containerRuntimeEndpoint in the kubelet's configuration")
+        return fail("The kubelet is told to use %s, but there is no such socket" % place, remedy, socket=place)
     return unknown("the kubelet is told to use %s, which was not asked" % place)
 
 

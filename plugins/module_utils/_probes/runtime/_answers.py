@@ -39,7 +39,7 @@ class Talk:
         self.said = {"socket": socket, "state": None, "asked": None, "seconds": 0.0, "took": {}}
 
     def call(self, method, message=b""):
-        return self._note(method.rpartition("/")[2], lambda: self.node.call(self.said["socket"], method, message, deadline=self.left))
+        return self._note(method.rpartition(".")[2], lambda: self.node.call(self.said["socket"], method, message, deadline=self.left))
 
     def get(self, path):
         return self._note(path, lambda: self.node.http(self.said["socket"], path, deadline=self.left))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from . import _toml
-from ._daemons import DAEMONS
+from ._daemons import DAEMONS, unit
 
 CRI_PLUGINS = ("io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime", "io.containerd.cri.v1.images", "cri")
 FILES = 20
@@ -26,7 +26,7 @@ def config(node):
 
 def containerd(node, units, usual):
     """Its file and those that it imports, in the order in which later ones win."""
-    path = next(filter(None, (named(node.unit(unit).get("ExecStart", "")) for unit in units)), usual)
+    path = next(filter(None, (named(unit(node, name).get("ExecStart", "")) for name in units)), usual)
     files, waiting = [], [path]
     while waiting and len(files) < FILES:
         path = waiting.pop(0)

@@ -43,37 +43,42 @@ def endpoints(node):
     return list(dict.fromkeys(socket[4:] if socket.startswith("/var/run/") else socket for socket in found))
 
 
+def unit(node, name):
+    """What systemd says about a unit. Where systemd does not run there are none: that is an answer, not a problem."""
+    return node.unit(name) if node.exists("/run/systemd/system") else {}
+
+
 def daemons(node):
     """What systemd says about each runtime that it knows."""
-    return {name: unit for name, unit in ((name, state(node, units)) for name, units, _socket, _config, _kind in DAEMONS) if unit}
+    return {name: said for name, said in ((name, state(node, units)) for name, units, _socket, _config, _kind in DAEMONS) if said}
 
 
 def state(node, names):
     """The unit in use; where several are installed, the one that is not stopped."""
-    known = [unit for unit in map(node.unit, names) if unit]
+    known = [one for one in (unit(node, name) for name in names) if one]
     if not known:
         return None
-    unit = next((one for one in known if one.get("ActiveState") != "inactive"), known[0])
+    said = next((one for one in known if one.get("ActiveState") != "inactive"), known[0])
     return {
-        "unit": unit["Id"],
-        "load": unit.get("LoadState"),
-        "active": unit.get("ActiveState"),
-        "sub": unit.get("SubState"),
-        "enabled": unit.get("UnitFileState"),
-        "result": unit.get("Result"),
-        "restarts": _number(unit.get("NRestarts")),
-        "active_s": active_for(node, unit),
-        "kill_mode": unit.get("KillMode"),
-        "delegate": unit.get("Delegate"),
-        "restart": unit.get("Restart"),
-        "wants": {name: said for name, said in ((key, unit.get(key)) for key in ("Requires", "BindsTo")) if said and "containerd" in said},
+        "unit": said["Id"],
+        "load": said.get("LoadState"),
+        "active": said.get("ActiveState"),
+        "sub": said.get("SubState"),
+        "enabled": said.get("UnitFileState"),
+        "result": said.get("Result"),
+        "restarts": _number(said.get("NRestarts")),
+        "active_s": active_for(node, said),
+        "kill_mode": said.get("KillMode"),
+        "delegate": said.get("Delegate"),
+        "restart": said.get("Restart"),
+        "bound_to_containerd": [key for key in ("Requires", "BindsTo") if "containerd" in said.get(key, "")],
     }
 
 
-def active_for(node, unit):
+def active_for(node, said):
     """For how many seconds it has been active."""
     uptime = (node.read("/proc/uptime") or "").split()
-    since = _number(unit.get("ActiveEnterTimestampMonotonic"))
+    since = _number(said.get("ActiveEnterTimestampMonotonic"))
     return round(float(uptime[0]) - since / 1e6) if since and uptime and re.match(r"[0-9.]+\Z", uptime[0]) else None
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ._daemons import UNITS
+from ._daemons import UNITS, unit
 
 LINES, SINCE = 200, "-6h"
 
@@ -38,7 +38,7 @@ SIGNATURES = (
 
 def journal(node):
     """The latest line of each known complaint, and how often it came; only asked where a runtime is installed."""
-    units = [name for name in UNITS if node.unit(name)]
+    units = [name for name in UNITS if unit(node, name)]
     if not units:
         return []
     wanted = ["--unit=" + name for name in units] + ["--lines=%d" % LINES, "--since=" + SINCE, "--output=short-unix", "--no-pager"]

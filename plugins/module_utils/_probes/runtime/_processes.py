@@ -19,6 +19,8 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 def processes(node):
     suspects, shims = {}, []
+    if os.geteuid() and "hidepid=" in (node.read("/proc/mounts") or "").replace("hidepid=0", "").replace("hidepid=off", ""):
+        node.problem("/proc", "shows each user only their own processes", "denied")
     for pid in [name for name in node.list("/proc") if name.isdigit()][:PROCESSES]:
         one = status(node.glance("/proc/%s/stat" % pid, 1024))
         if one is None:
