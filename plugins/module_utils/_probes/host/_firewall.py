@@ -19,28 +19,17 @@ def firewalls(node):
 
 
 def iptables(node):
-    """Which kind of iptables is the default here and, only where the older kind's tables are in the kernel, what both kinds hold."""
-    facts = {"default": _default(node), "legacy_tables": (node.read("/proc/net/ip_tables_names") or "").split()[:10]}
+    """Which iptables is the default here and, only where the older kind's tables are in the kernel, what both kinds hold."""
+    said = re.match(r"iptables v?([0-9][0-9.]{0,20})( \(nf_tables\))?", node.run(["iptables", "--version"]).out)
+    facts = {"version": said.group(1) if said else None, "default": ("nft" if said.group(2) else "legacy") if said else None}
+    facts["legacy_tables"] = (node.read("/proc/net/ip_tables_names") or "").split()[:10]
     if facts["legacy_tables"]:
         legacy = node.run(["iptables-legacy-save"])
-        tables = node.run(["nft", "list", "chains"])
+        chains = node.run(["nft", "list", "chains"])
         if legacy.ok:
             facts["legacy_rules"] = len(re.findall("(?m)^-A ", legacy.out))
             facts["legacy_ours"] = bool(OURS.search(legacy.out))
-        if tables.ok:
-            facts["nft_tables"] = sorted(set(re.findall(r"(?m)^table ip ((?:filter|nat|mangle|raw))\b", tables.out)))
-            facts["nft_ours"] = bool(OURS.search(tables.out))
+        if chains.ok:
+            facts["nft_tables"] = sorted(set(re.findall(r"(?m)^table ip ((?:filter|nat|mangle|raw))\b", chains.out)))
+            facts["nft_ours"] = bool(OURS.search(chains.out))
     return facts
-
-
-def _default(node):
-    """legacy or nft, by what the name stands for."""
-    path = node.program("iptables")
-    for _hop in range(4):
-        if path is None:
-            break
-        if "nft" in path or "legacy" in path:
-            return "nft" if "nft" in path else "legacy"
-        target = node.target(path)
-        path = target if target is None or target.startswith("/") else path.rsplit("/", 1)[0] + "/" + target
-    return None

@@ -81,6 +81,7 @@ def identity(node):
     return {
         "hostname": _word(node, "/proc/sys/kernel/hostname"),
         "machine_id": _word(node, "/etc/machine-id"),
+        "boot_id": _word(node, "/proc/sys/kernel/random/boot_id"),
         "product_uuid": (_word(node, path) or "").lower() or None,
         "product_uuid_there": node.exists(path),
     }
@@ -90,7 +91,8 @@ def resolv(node):
     """The resolver's file that the kubelet hands to pods: the one that its configuration names, or the node's own."""
     text = node.read("/var/lib/kubelet/config.yaml")
     named = re.search(r"(?m)^resolvConf:[ \t]*[\"']?(/[^\s\"']*)", text or "")
-    path = named.group(1) if named else "/etc/resolv.conf"
+    flag = re.search(r"--resolv-conf[= ]\"?(/[^\s\"']*)", node.read("/var/lib/kubelet/kubeadm-flags.env") or "")
+    path = flag.group(1) if flag else named.group(1) if named else "/etc/resolv.conf"
     rows = [line.split() for line in node.lines(path)]
     search = [row[1:] for row in rows if row and row[0] == "search"]
     return {

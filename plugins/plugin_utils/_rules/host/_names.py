@@ -66,22 +66,35 @@ def unique(nodes, policy):
     """
     if len(nodes) < 2:
         return {name: skip("there is no other node to compare with") for name in nodes}
-    holders, verdicts = {}, {name: [] for name in nodes}
-    for name, (identity, present) in nodes.items():
+    twins, holders, verdicts = {}, {}, {name: [] for name in nodes}
+    for name, (identity, _present) in sorted(nodes.items()):
+        twins.setdefault(tuple(identity.get(one) or name for one in ("boot_id", "machine_id", "hostname")), []).append(name)
+    for names in twins.values():
+        identity, present = nodes[names[0]]
         for kind, value in {*_own(identity), *_on_links(present)}:
-            holders.setdefault((kind, value), []).append(name)
-    for (kind, value), names in sorted(holders.items()):
-        names.sort()
+            holders.setdefault((kind, value), []).append(names)
         for name in names if len(names) > 1 else ():
+            others = [other for other in names if other != name]
+            said = "the inventory names one machine %d times: it is also %s" % (len(names), _shown(others))
+            verdicts[name].append(
+                warn(said, by_hand("take all but one of its names out of the inventory"), kind="machine", value=identity["boot_id"], others=others[:20])
+            )
+    for (kind, value), machines in sorted(holders.items()):
+        if kind == "product_uuid" and len({nodes[names[0]][0].get("boot_id") or names[0] for names in machines}) == 1:
+            continue  # containers on one machine
+        for names in machines if len(machines) > 1 else ():
+            others = sorted(other for machine in machines if machine is not names for other in machine)
             what, speak, remedy = KINDS[kind]
-            others = [other for other in names[:21] if other != name][:20]  # of a thousand clones, twenty say enough
-            more = len(names) - 1 - 5
-            shown = ", ".join(others[:5]) + (" and %d more" % more if more > 0 else "")
-            verdicts[name].append(speak("%s %s is also that of %s" % (what, value, shown), remedy, kind=kind, value=value, others=others))
+            for name in names:
+                verdicts[name].append(speak("%s %s is also that of %s" % (what, value, _shown(others)), remedy, kind=kind, value=value, others=others[:20]))
     for name, (identity, _present) in nodes.items():
         if not verdicts[name] and identity["product_uuid_there"] and not identity["product_uuid"]:
             verdicts[name].append(unknown("nothing else is on two nodes, but the product UUID can only be read by root (run with become)"))
     return verdicts
+
+
+def _shown(names):
+    return ", ".join(names[:5]) + (" and %d more" % (len(names) - 5) if len(names) > 5 else "")
 
 
 def _own(identity):

@@ -17,14 +17,22 @@ from ._names import UNNAMED
 )
 def survives_reboot(settings, modules, units, name, security, role, policy):
     """What was set by hand works until the node reboots, and then fails when nobody expects it."""
-    return [*_settings_later(settings, policy), *_modules_later(settings, modules), *_units_later(units), *_name_later(name, role), *_selinux_later(security)]
+    return [
+        *_settings_later(settings, units, policy),
+        *_modules_later(settings, modules),
+        *_units_later(units),
+        *_name_later(name, role),
+        *_selinux_later(security),
+    ]
 
 
-def _settings_later(settings, policy):
+def _settings_later(settings, units, policy):
     for name, right in wanted(policy):
         one = settings.get(name, {})
         if one.get("now") != right or one.get("boot") == right:
             continue  # what is wrong already is host.sysctl's
+        if name.endswith("forward") and "boot" not in one and any(unit.startswith(("k3s", "rke2")) for unit in units):
+            continue  # these set it themselves
         remedy = by_hand("echo %(line)s >>/etc/sysctl.d/99-zz-kubernetes.conf")
         evidence = {"name": name, "wanted": right, "line": "%s = %s" % (name, right)}
         if "boot" in one:
