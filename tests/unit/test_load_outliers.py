@@ -8,6 +8,7 @@ import time
 import pytest
 import yaml
 from ansible.errors import AnsibleFilterError
+from ansible_collections.nodecare.kubernetes.plugins.filter.judge import judge
 from ansible_collections.nodecare.kubernetes.plugins.filter.load_outliers import DOCUMENTATION, load_outliers
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._outliers import METRICS, SMALL, scores, standings
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
@@ -145,6 +146,13 @@ def test_the_thresholds_are_the_policys():
     assert [one["node"] for one in load_outliers(nodes, {"load_per_cpu": 1})] == ["n3"]
     assert load_outliers(nodes, {"load_per_cpu": 1, "outlier_ratio": 20}) == []
     assert [one["node"] for one in load_outliers({"schema": "nodecare.bundle/1", "nodes": nodes}, {"load_per_cpu": "1"})] == ["n3"]
+
+
+def test_one_task_that_waits_for_a_disk_is_not_blamed_for_dozens_that_wait_for_a_cpu():
+    window = {"seconds": 0.25, "cpu": None, "running": [60], "blocked": [1], "processes": [], "largest": [], "waiting": [], "cgroups": []}
+    (found,) = judge({"schema": "nodecare.node/1", "load": {**node(60)["load"], "window": window}}, checks=["load.saturated"])
+    assert found["status"] == "fail"
+    assert "blocked" not in found["message"]
 
 
 def test_the_documented_defaults_are_the_thresholds():

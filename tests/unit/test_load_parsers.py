@@ -121,6 +121,7 @@ def test_what_one_window_shows(tmp_path):
     assert seen["window"]["processes"] == [
         {"name": "calico (node) x", "pid": 1234, "cpus": pytest.approx(20 / load._window.TICKS / 0.25), "rss_mib": 25600 * _window.PAGE >> 20}
     ]
+    assert seen["window"]["own_cpus"] == pytest.approx(5 / load._window.TICKS / 0.25)
     assert seen["window"]["cgroups"][0]["path"] == "/kubepods.slice/kubepods-pod1.slice/cri-containerd-abc.scope"
     assert seen["window"]["cpu"] == {"user": 0.3, "nice": 0.0, "system": 0.1, "idle": 0.5, "iowait": 0.1, "irq": 0.0, "softirq": 0.0, "steal": 0.0}
     assert seen["window"]["disks"] == [{"name": "vda", "device": "254:0", "done": 10, "ms_each": 2.0, "queue": 0.08, "busy": 0.08, "in_flight": 1}]
