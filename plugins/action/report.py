@@ -14,6 +14,7 @@ from ansible.utils.color import ANSIBLE_COLOR
 
 from ..plugin_utils import _judge, _report
 from ..plugin_utils._policy import PolicyError, policy
+from ..plugin_utils._report import words
 from ..plugin_utils._rules import RULES
 
 ARGUMENTS = {
@@ -93,5 +94,6 @@ def _outcome(report, paths, broken, failing):
     reasons = list(broken)
     if bad:
         nodes = len({one["node"] for one in bad})
-        reasons.append("%d findings on %d of %d nodes must be put right before these nodes are used" % (len(bad), nodes, len(report["nodes"])))
+        found = words.counted(len(bad), "finding")
+        reasons.append("%s on %d of %s must be put right before these nodes are used" % (found, nodes, words.counted(len(report["nodes"]), "node")))
     return {**result, "failed": True, "msg": "; ".join(reasons)} if reasons else result

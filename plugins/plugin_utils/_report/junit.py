@@ -29,7 +29,8 @@ def write(report):
 def _suite(root, name, node, findings):
     taken = node["taken"] or {}
     suite = ElementTree.SubElement(root, "testsuite", name=safe(name), hostname=safe(name), **_counts(node["counts"]))
-    suite.set("time", "%.3f" % taken.get("seconds", 0))
+    seconds = taken.get("seconds")  # the node says so
+    suite.set("time", "%.3f" % (seconds if isinstance(seconds, (int, float)) else 0))
     suite.set("timestamp", datetime.fromtimestamp(taken.get("received", 0), timezone.utc).strftime("%Y-%m-%dT%H:%M:%S"))
     seen = {}
     for one in findings:
