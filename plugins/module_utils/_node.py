@@ -386,7 +386,7 @@ class Node:
                 return Answer("answered", err=str(error), seconds=time.monotonic() - start), b""
             except (socket.timeout, BlockingIOError) as error:  # the latter: a unix socket whose queue is full of clients that wait
                 seconds = time.monotonic() - start
-                why = "its queue of waiting connections is full" if isinstance(error, BlockingIOError) else "no answer within %g s" % limit
+                why = "its queue of waiting connections is full" if isinstance(error, BlockingIOError) else "no answer within %g s" % round(limit, 1)
                 self.problem(what, why, "hung")
                 return Answer("hung", seconds=seconds), b""
             except OSError as error:
