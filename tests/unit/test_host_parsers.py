@@ -42,7 +42,7 @@ def can_unshare():
 
 
 @pytest.mark.skipif(not can_unshare(), reason="needs systemd-sysctl and the right to make a network namespace")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(files=FILES)
 def test_the_next_boot_is_what_systemd_makes_of_the_same_files(tmp_path_factory, files):
     root = tmp_path_factory.mktemp("root")
@@ -126,7 +126,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(text=st.one_of(st.text(), st.lists(st.one_of(WORDS, st.sampled_from([" ", "\n", "\r\n"])), max_size=40).map("".join)))
 def test_no_text_breaks_a_probe(text):
     node = Hostile("/nowhere")
@@ -167,19 +167,21 @@ def test_a_clock_that_is_set_while_it_is_read_gives_an_interval_around_both(read
     assert high >= min(true, true + step)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.lists(readings(), min_size=2, max_size=8))
 def test_only_clocks_that_truly_differ_from_most_others_are_accused(readings):
     true = {"n%d" % number: offset for number, (offset, _noted) in enumerate(readings)}
-    said = _clock.clock_skew({"n%d" % number: noted for number, (_offset, noted) in enumerate(readings)}, policy({}))
+    said = _clock.clock_skew({"n%d" % number: [noted, {"kernel": None}] for number, (_offset, noted) in enumerate(readings)}, policy({}))
     for name, verdict in said.items():
         apart = sum(abs(true[name] - other) > 1.0 for other_name, other in true.items() if other_name != name)
         assert verdict.status != "fail" or apart > (len(readings) - 1) / 2, (name, true, verdict)
+        assert verdict.status != "pass" or apart == 0, (name, true, verdict)
 
 
 @given(st.lists(st.floats(-0.1, 0.1), min_size=2, max_size=8), st.floats(4, 1000))
 def test_a_clock_that_differs_by_more_than_reading_took_is_accused_alone(offsets, wrong):
     offsets = [*offsets, wrong]
-    nodes = {str(number): {"sent": 0.0, "at": 0.5 + offset, "until": 0.7 + offset, "seconds": 0.2, "received": 1.0} for number, offset in enumerate(offsets)}
+    noted = [{"sent": 0.0, "at": 0.5 + offset, "until": 0.7 + offset, "seconds": 0.2, "received": 1.0} for offset in offsets]
+    nodes = {str(number): [one, {"kernel": None}] for number, one in enumerate(noted)}
     said = _clock.clock_skew(nodes, policy({}))
     assert [name for name, verdict in said.items() if verdict.status == "fail"] == [str(len(offsets) - 1)]

@@ -59,13 +59,19 @@ UNSURE = threshold("clock_uncertainty_seconds", 10.0, "A node whose clock could 
 ROUNDING = 0.002
 
 
-@across("host.clock_skew", "Its clock differs from the other nodes'", needs="taken", remedy=by_hand("chronyc makestep || systemctl restart systemd-timesyncd"))
+@across(
+    "host.clock_skew",
+    "Its clock differs from the other nodes'",
+    needs=("taken", "host.time"),
+    remedy=by_hand("chronyc makestep || systemctl restart systemd-timesyncd"),
+)
 def clock_skew(nodes, policy):
     """Certificates and tokens of a node whose clock is ahead are not valid yet for the others. Each node's clock was read
     some time between the sending of the probe and its answer, so the difference is only known within that time: a node is
-    accused where even the most favourable reading proves the difference, from more than half of the others.
+    accused where even the most favourable reading proves the difference, from more than half of the others. It passes where
+    no difference could hide in that time, or where the kernel says how well its clock is kept.
     """
-    spans = {name: offset(taken) for name, taken in nodes.items()}
+    spans = {name: offset(taken) for name, (taken, _time) in nodes.items()}
     known = {name: span for name, span in spans.items() if span and span[1] - span[0] <= 2 * policy[UNSURE]}
     lows, highs = sorted(low for low, _high in known.values()), sorted(high for _low, high in known.values())
     verdicts = {}
@@ -77,7 +83,7 @@ def clock_skew(nodes, policy):
         elif len(known) < 2:
             verdicts[name] = skip("there is no other node to compare with")
         else:
-            verdicts[name] = _compared(span, lows, highs, policy[SKEW])
+            verdicts[name] = _compared(span, lows, highs, policy[SKEW], nodes[name][1]["kernel"] or {})
     return verdicts
 
 
@@ -97,7 +103,7 @@ def offset(taken):
     return low, high
 
 
-def _compared(span, lows, highs, limit):
+def _compared(span, lows, highs, limit, kernel):
     low, high = span
     ahead_of = bisect.bisect_left(highs, low - limit)  # others whose most is surely below this one's least
     behind = len(lows) - bisect.bisect_right(lows, high + limit)
@@ -106,8 +112,15 @@ def _compared(span, lows, highs, limit):
     evidence = {"offset_s": round((low + high) / 2, 3), "uncertainty_s": round(unsure, 3), "limit_s": limit}
     count = max(ahead_of, behind)
     if ahead_of + behind <= others / 2:
-        spread = max(high - lows[0], highs[-1] - low)
-        return passed("no difference above %g s; one of up to %.1f s could hide in the time that reading took (± %.1f s)" % (limit, spread, unsure), **evidence)
+        hidden = max(high - lows[0], highs[-1] - low)
+        if hidden <= limit:
+            return passed("at most %.1f s from any other node's" % hidden, **evidence)
+        if kernel.get("synchronised") and kernel["max_error_us"] <= limit * 1e6:
+            return passed(
+                "synchronised to %.0f ms, and not provably apart from the others (known to ± %.1f s)" % (kernel["max_error_us"] / 1000, unsure), **evidence
+            )
+        said = "cannot tell: a difference of up to %.1f s could hide in the time that reading took (± %.1f s), and this clock is not known to be synchronised"
+        return unknown(said % (hidden, unsure), **evidence)
     if count == ahead_of:
         way, gap = "ahead of", low - highs[ahead_of - 1]
     else:

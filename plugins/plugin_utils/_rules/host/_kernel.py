@@ -99,7 +99,12 @@ def _unseen(names, facts, virtualisation):
 SETTINGS = threshold("sysctls", ["net.ipv4.ip_forward=1"], "Kernel settings that must have these values, now and after a reboot, as name=value.")
 
 
-@rule("host.sysctl", "A kernel setting is wrong", needs="host.sysctls", remedy=by_hand("sysctl -w %(name)s=%(wanted)s"))
+@rule(
+    "host.sysctl",
+    "A kernel setting is wrong",
+    needs="host.sysctls",
+    remedy=by_hand("echo %(name)s=%(wanted)s >>/etc/sysctl.d/99-zz-kubernetes.conf; sysctl -w %(name)s=%(wanted)s"),
+)
 def sysctl(settings, policy):
     """Without forwarding no packet passes between pods, and kubeadm refuses the node. A bridge whose packets bypass
     iptables lets pods on it bypass services and policies.
@@ -133,6 +138,9 @@ def wanted(policy):
     return sorted(found.items())
 
 
+MEMORY_OFF = "add cgroup_enable=memory to the kernel's command line (/boot/firmware/cmdline.txt on a Raspberry Pi), then reboot"
+
+
 @rule("host.cgroup", "The kernel lacks control groups that the kubelet needs", needs="host.cgroup", uses="host.virtualisation")
 def cgroup(facts, virtualisation, policy):
     """The kubelet refuses to start without the controllers for CPU, cpusets, memory and processes. Some small boards switch
@@ -144,7 +152,10 @@ def cgroup(facts, virtualisation, policy):
     if lacking:
         return fail(
             "cgroup v%d lacks %s" % (facts["version"], ", ".join(lacking)),
-            by_hand("add to the kernel's command line: cgroup_enable=memory systemd.unified_cgroup_hierarchy=1; then reboot", reboot=True),
+            by_hand(
+                MEMORY_OFF if lacking == ["memory"] else "install a kernel that has them, and take cgroup_disable= out of its command line; then reboot",
+                reboot=True,
+            ),
             version=facts["version"],
             lacking=lacking,
         )

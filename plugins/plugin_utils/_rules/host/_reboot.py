@@ -36,12 +36,9 @@ def _settings_later(settings, units, policy):
         remedy = by_hand("echo %(line)s >>/etc/sysctl.d/99-zz-kubernetes.conf")
         evidence = {"name": name, "wanted": right, "line": "%s = %s" % (name, right)}
         if "boot" in one:
+            undo = by_hand("write %(line)s in place of the other value: %(by)s")
             yield fail(
-                "%s is %s now, but %s sets it to %s at the next boot" % (name, right, one["by"], one["boot"]),
-                remedy,
-                boot=one["boot"],
-                by=one["by"],
-                **evidence,
+                "%s is %s now, but %s sets it to %s at the next boot" % (name, right, one["by"], one["boot"]), undo, boot=one["boot"], by=one["by"], **evidence
             )
         elif one.get("ignored") == right:
             yield warn("%s = %s stands in /etc/sysctl.conf alone, which nothing reads at boot on this system" % (name, right), remedy, **evidence)
