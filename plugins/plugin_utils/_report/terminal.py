@@ -74,7 +74,7 @@ def _badness(node):
 
 
 def _drawn(areas, rows, rest, colour):
-    table = Table("node", box=box.ROUNDED, header_style="bold")
+    table = Table("name", box=box.ROUNDED, header_style="bold")
     heads, spare = _heads(areas, 3)
     for head in heads:
         table.add_column(head, justify="center")
@@ -109,7 +109,7 @@ def _plain(areas, rows, rest, colour):
     cells = [max(width(head), 4) + 2 for head in heads]
     names = [clip(safe(name), spare - 2) for name, _statuses in rows]
     first = max([4, *(width(name) for name in names)]) + 2
-    lines = [pad("node", first) + "".join(pad(head, room) for head, room in zip(heads, cells))]
+    lines = [pad("name", first) + "".join(pad(head, room) for head, room in zip(heads, cells))]
     for name, (_name, statuses) in zip(names, rows):
         marks = (paint(MARKS[status], status, colour) + " " * (room - len(MARKS[status])) for status, room in zip(statuses, cells))
         lines.append(pad(name, first) + "".join(marks))
@@ -156,8 +156,7 @@ def _unknowns(findings, colour):
     for reason, ids, nodes in reasons[:REASONS]:
         who = "%s on %s: " % (ids[0] if len(ids) == 1 else counted(len(ids), "rule"), fold(sorted(nodes, key=natural), 40))
         which = "" if len(ids) == 1 else " (%s%s)" % (", ".join(ids[:NAMES]), ", \u2026" if len(ids) > NAMES else "")
-        why = safe(reason)
-        lines.append(INDENT + clip(who + why + (which if width(who + why + which) <= COLUMNS - len(INDENT) else ""), COLUMNS - len(INDENT)))
+        lines += [INDENT + line for line in wrap(who + safe(reason) + which, COLUMNS - len(INDENT), LINES)]
     return lines + _more(len(reasons) - REASONS, "reason")
 
 
