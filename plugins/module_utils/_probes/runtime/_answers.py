@@ -51,8 +51,8 @@ class Talk:
         self.left -= answer.seconds
         self.said["took"][question] = answer.seconds
         self.said.update(state=answer.state, asked=question, seconds=max(self.said["seconds"], answer.seconds))
-        if answer.state == "hung" and answer.err:
-            self.said["greeted"] = True
+        if answer.state == "hung":
+            self.said.update(seconds=round(self.node.deadline - self.left, 3), greeted=bool(answer.err))
         if answer.state == "answered" and answer.code is None:
             self.said["state"] = "unclear"
         return answer if self.said["state"] == "answered" else None

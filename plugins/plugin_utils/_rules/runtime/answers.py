@@ -61,13 +61,13 @@ def absent(name, unit, answers, config, wanted):
     if unit["active"] == "failed" or (unit["active"] == "activating" and unit["sub"] == "auto-restart"):
         return fail("%(unit)s is %(active)s (%(result)s), after %(restarts)s automatic restarts" % evidence, **evidence)
     usual = USUAL.get(name)
-    if name in answers or not usual:
+    elsewhere = [plain(file["address"]) for file in (config.get(name) or {}).get("files", []) if file.get("address", usual) != usual]
+    if name in answers or not usual or (elsewhere and elsewhere[-1] in [one["socket"] for one in answers.values()]):
         return None
     if unit["active"] == "inactive" and usual in wanted:
         return fail("%s is not running, but the kubelet is told to use %s" % (unit["unit"], usual), **evidence)
-    elsewhere = [file["address"] for file in (config.get(name) or {}).get("files", []) if file.get("address", usual) != usual]
     if elsewhere:
-        return unknown("%s listens on %s, which was not asked" % (name, plain(elsewhere[-1])), **evidence)
+        return unknown("%s listens on %s, which was not asked" % (name, elsewhere[-1]), **evidence)
     if unit["active"] == "active":
         return fail("%s is active, but has no socket %s" % (unit["unit"], usual), socket=usual, **evidence)
     return None
