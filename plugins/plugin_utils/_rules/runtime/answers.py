@@ -61,7 +61,8 @@ def absent(name, unit, answers, config, wanted):
     if unit["active"] == "failed" or (unit["active"] == "activating" and unit["sub"] == "auto-restart"):
         return fail("%(unit)s is %(active)s (%(result)s), after %(restarts)s automatic restarts" % evidence, **evidence)
     usual = USUAL.get(name)
-    elsewhere = [plain(file["address"]) for file in (config.get(name) or {}).get("files", []) if file.get("address", usual) != usual]
+    files = (config.get(name) or {}).get("files", []) if name == "containerd" else []
+    elsewhere = [plain(file["address"]) for file in files if file.get("address", usual) != usual]
     if name in answers or not usual or (elsewhere and elsewhere[-1] in [one["socket"] for one in answers.values()]):
         return None
     if unit["active"] == "inactive" and usual in wanted:
