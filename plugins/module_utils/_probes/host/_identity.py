@@ -54,7 +54,7 @@ def role(node):
 def security(node):
     """SELinux and AppArmor, now and at the next boot."""
     enforcing = node.number("/sys/fs/selinux/enforce")
-    wanted = re.search(r"(?m)^\s*SELINUX\s*=\s*(\w+)", node.read("/etc/selinux/config") or "")
+    wanted = re.search(r"(?m)^\s*SELINUX\s*=\s*(\w{1,20})", node.read("/etc/selinux/config") or "")
     apparmor = _word(node, "/sys/module/apparmor/parameters/enabled")
     return {
         "selinux": None if enforcing is None else "enforcing" if enforcing else "permissive",
@@ -71,7 +71,9 @@ def name(node):
     for line in node.lines("/etc/hosts"):
         address, *names = line.split("#", 1)[0].split() or [""]
         for one in {other.lower() for other in names} & {"localhost", (now or "").lower()}:
-            hosts.setdefault("localhost" if one == "localhost" else "own", []).append(address[:64])
+            held = hosts.setdefault("localhost" if one == "localhost" else "own", [])
+            if address[:64] not in held and len(held) < 8:
+                held.append(address[:64])
     return {"hostname": now, "static": static[:WORD] if static else None, **hosts}
 
 

@@ -31,6 +31,7 @@ SYMBOLS = {
     "ip_set_hash_net": "IP_SET_HASH_NET",
     "xt_set": "NETFILTER_XT_SET",
     "ipt_rpfilter": "IP_NF_MATCH_RPFILTER",
+    "xt_rpfilter": "IP_NF_MATCH_RPFILTER",
     "xt_addrtype": "NETFILTER_XT_MATCH_ADDRTYPE",
     "xt_bpf": "NETFILTER_XT_MATCH_BPF",
     "xt_comment": "NETFILTER_XT_MATCH_COMMENT",

@@ -23,9 +23,10 @@ def ports(node):
     owners = _owners(node, set(held)) if held else {}
     for inode, one in held.items():
         one.update(owners.get(inode) or {})
-        if inode not in owners and inode != "0":
+        if inode not in owners:
             node.problem("the process behind port %d" % one["port"], "not visible", "denied")
-    return sorted(held.values(), key=lambda one: (one["port"], one.get("process", "")))
+    once = {(one["port"], one.get("process", ""), one.get("pid", 0)): one for one in held.values()}  # a program may listen several times
+    return [once[key] for key in sorted(once)][:50]
 
 
 def listening(text):

@@ -47,7 +47,7 @@ def _settings_later(settings, units, policy):
 
 
 def _modules_later(settings, modules):
-    bridge = [one for name, one in settings.items() if name.startswith("net.bridge.") and "boot" in one]
+    bridge = [one for name, one in settings.items() if name.startswith("net.bridge.") and one.get("boot") == "1"]
     if bridge and modules["states"].get("br_netfilter") != "built in" and "br_netfilter" not in modules["boot"]:
         yield warn(
             "%s sets net.bridge.* at boot, but these exist only once br_netfilter is loaded, and no file under modules-load.d names it" % bridge[0]["by"],
