@@ -19,6 +19,7 @@ DAY = 86400
 
 # What the journal says, what it means, and what to do. Those that have a rule of their own are not repeated here.
 COMPLAINTS = {
+    "certificate": ("says that a certificate has expired", "journalctl -u kubelet --since -1h | grep -i expired; kubeadm certs check-expiration"),
     "bootstrap": ("cannot get a client certificate", "kubeadm join, with a new token from: kubeadm token create --print-join-command"),
     "pleg": (
         "says that the container runtime does not list its containers within 3 min; look for blocked tasks and disk pressure before any restart",

@@ -16,7 +16,7 @@ JOURNAL_LINES, JOURNAL_SINCE = 200, "-1h"
 SIGNATURES = (
     ("swap", r"running with swap on is not supported"),
     ("cgroup_v1", r"configured to not run on a host using cgroup v1"),
-    ("certificate", r"client certificate is expired|certificate has expired or is not yet valid|kubelet-client-current\.pem.*expired"),
+    ("certificate", r"bootstrap client certificate\b.{0,200}is expired|certificate has expired or is not yet valid"),
     ("bootstrap", r"unable to load bootstrap kubeconfig|bootstrap token .*expired|failed to run Kubelet: cannot create certificate signing request"),
     ("pleg", r"PLEG is not healthy"),
     ("runtime_down", r"container runtime is down|container runtime is not running|validate CRI v1 runtime API|validate service connection"),

@@ -27,7 +27,7 @@ SETTINGS = (
     ("fail_swap_on", "fail-swap-on", ("failSwapOn",), True),
     ("swap_behavior", None, ("memorySwap", "swapBehavior"), "NoSwap"),
     ("cgroup_driver", "cgroup-driver", ("cgroupDriver",), "cgroupfs"),
-    ("fail_cgroup_v1", None, ("failCgroupV1",), None),  # true since 1.35
+    ("fail_cgroup_v1", "fail-cgroupv1", ("failCgroupV1",), None),  # true since 1.35
     ("healthz_port", "healthz-port", ("healthzPort",), 10248),
     ("healthz_address", "healthz-bind-address", ("healthzBindAddress",), "127.0.0.1"),
     ("runtime_endpoint", "container-runtime-endpoint", ("containerRuntimeEndpoint",), "unix:///run/containerd/containerd.sock"),
@@ -89,7 +89,7 @@ def flag_value(name, text, usual):
     if name == "eviction_memory":
         match = re.search(r"(?:^|,)memory\.available<([^,]+)", text)
         return match.group(1) if match else "0"
-    if isinstance(usual, bool):
+    if isinstance(usual, bool) or name == "fail_cgroup_v1":
         return TRUTH.get(text)
     if isinstance(usual, int):
         return int(text) if re.match(r"\d{1,5}$", text) else None
@@ -139,12 +139,12 @@ def found_flags(node, variant, unit):
             if (node.read("/proc/%s/comm" % pid) or "").strip() == "kubelet":
                 return flags_of((node.read("/proc/%s/cmdline" % pid) or "").split("\0")), "process " + pid
     if variant in ("k3s", "rke2"):
-        return rancher_flags(node, variant)
+        return rancher_flags(node, variant, unit)
     return flags_of(command_line(node, unit)), fragment(node, unit)
 
 
-def rancher_flags(node, variant):
-    """k3s and rke2 take the kubelet's flags as ``kubelet-arg`` from their own configuration, which also holds the token."""
+def rancher_flags(node, variant, unit):
+    """k3s and rke2 take the kubelet's flags as ``kubelet-arg``, from their own configuration, which also holds the token, and from their command line."""
     path = "/etc/rancher/%s/config.yaml" % variant
     arguments = []
     for one in [path] + node.glob(path + ".d/*.yaml") if node.exists("/etc/rancher/" + variant) else []:
@@ -152,7 +152,12 @@ def rancher_flags(node, variant):
         for key in ("kubelet-arg", "kubelet-arg+"):
             said = found.get(key) or []
             arguments.extend("--" + word for word in (said if isinstance(said, list) else [said]) if isinstance(word, str))
-    return flags_of(arguments), path
+    line = command_line(node, unit)
+    for word, following in zip(line, line[1:] + [""]):
+        name, sign, value = word.partition("=")
+        if name == "--kubelet-arg":
+            arguments.append("--" + (value if sign else following))
+    return flags_of(arguments), "%s or %s" % (path, fragment(node, unit))
 
 
 def flags_of(arguments):
