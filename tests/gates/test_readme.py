@@ -37,7 +37,6 @@ def place(tmp_path_factory):
     return where
 
 
-@pytest.mark.xdist_group("readme")
 @pytest.mark.parametrize("command", [one for one in COMMANDS if one not in ELSEWHERE])
 def test_command(command, place):
     """A machine that is not well ends a preflight with 2; that is an answer."""
@@ -50,7 +49,6 @@ def test_command(command, place):
     )
 
 
-@pytest.mark.xdist_group("readme")
 def test_playbooks(place):
     """The play and the task of the README, one after the other: read, report, judge again."""
     play, task = (yaml.safe_load(block)[0] for block in blocks("yaml")[:2])

@@ -30,3 +30,10 @@ def test_ansible_lint():
     assert not {"skip_list", "warn_list"} & set(settings), "what ansible-lint finds is to be put right, not skipped"
     where = CACHE / "lint"
     run(BIN / "ansible-lint", "--offline", "--nocolor", "--strict", cwd=copy(where), PATH=WITH_PROGRAMS, ANSIBLE_COLLECTIONS_PATH=str(where))
+
+
+def test_no_registry_is_named():
+    """Where packages come from is each machine's own business."""
+    hosts = ["py" + "pi.org", "python" + "hosted.org", "proxy.go" + "lang.org", "galaxy.ansible" + ".com", "deb.deb" + "ian.org"]
+    found = run("git", "grep", "-nI", "--untracked", *[part for host in hosts for part in ("-e", host)], "--", ":!LICENSE", expect=(0, 1))
+    assert found == ""

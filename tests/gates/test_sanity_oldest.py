@@ -1,0 +1,12 @@
+"""ansible-test sanity on the oldest ansible-core. A file of its own, so that another process may take it."""
+
+from __future__ import annotations
+
+import pytest
+from cores import OLDEST
+from sanity import sanity
+
+
+@pytest.mark.slow
+def test_sanity():
+    sanity(OLDEST)
