@@ -48,6 +48,10 @@ def waits(installed):
     return None
 
 
+def times(count):
+    return "once" if count == 1 else "%d times" % count
+
+
 def runs(unit, healthz):
     """True, False, or None where neither systemd nor the kubelet itself could be asked."""
     if healthz and healthz["state"] == "answered":
@@ -62,7 +66,7 @@ def runs(unit, healthz):
     "The kubelet does not run",
     needs="kubelet.installed",
     uses=("kubelet.unit", "kubelet.healthz"),
-    remedy=by_hand("systemctl status kubelet; journalctl -u kubelet -n 50 --no-pager"),
+    remedy=by_hand("systemctl status %(unit)s; journalctl -u %(unit)s -n 50 --no-pager"),
 )
 def down(installed, unit, healthz, policy):
     """Without a kubelet no pod starts, stops or is probed, and the node becomes NotReady within a minute.
@@ -92,7 +96,7 @@ def down(installed, unit, healthz, policy):
     "The kubelet refuses to start because swap is on",
     needs="kubelet.installed",
     uses=("kubelet.journal", "kubelet.unit", "kubelet.healthz", "kubelet.config", "swap.active"),
-    remedy=by_hand("swapoff %(device)s && systemctl restart kubelet; then put the findings of swap.returns right"),
+    remedy=by_hand("swapoff %(device)s && systemctl restart %(unit)s; then put the findings of swap.returns right"),
 )
 def refuses_swap(installed, journal, unit, healthz, config, areas, policy):
     """A kubelet with failSwapOn ends at once with "running with swap on is not supported", and systemd starts it again for ever.
@@ -106,8 +110,8 @@ def refuses_swap(installed, journal, unit, healthz, config, areas, policy):
     said = next((one for one in journal or [] if one["signature"] == "swap"), None)
     if said:
         on = ", ".join("%(device)s, %(size_kib)d KiB, in use: %(used_kib)d KiB" % area for area in areas or []) or "off by now"
-        evidence = {"line": said["line"], "count": said["count"], "device": areas[0]["device"] if areas else "-a"}
-        return fail("the kubelet refused to start %d times in the last hour because swap is on (%s)" % (said["count"], on), **evidence)
+        evidence = {"line": said["line"], "count": said["count"], "device": areas[0]["device"] if areas else "-a", "unit": installed["unit"]}
+        return fail("the kubelet refused to start %s in the last hour because swap is on (%s)" % (times(said["count"]), on), **evidence)
     if unit and unit["active"] in ("activating", "failed") and installed["joined"] and areas and config and config["fail_swap_on"]:
         return fail(
             "the kubelet does not come up (%s), swap is on (%s) and failSwapOn is true" % (unit["sub"], areas[0]["device"]),
@@ -175,7 +179,7 @@ def cgroup_v1(version, config, journal, unit, healthz, policy):
     "The kubelet restarts again and again",
     severity="warning",
     needs=("kubelet.installed", "kubelet.unit"),
-    remedy=by_hand("journalctl -u kubelet --since -1h --no-pager | grep -iE 'failed|error' | tail -n 30"),
+    remedy=by_hand("journalctl -u %(unit)s --since -1h --no-pager | grep -iE 'failed|error' | tail -n 30"),
 )
 def restarts(installed, unit, policy):
     """A kubelet that ends and is started again is Ready in between, so the node looks well at most glances."""
@@ -183,13 +187,13 @@ def restarts(installed, unit, policy):
         return skip(waits(installed))
     if not unit or unit["restarts"] is None:
         return skip("systemd does not count this kubelet's restarts")
-    evidence = {"restarts": unit["restarts"], "active_s": unit["active_s"]}
+    evidence = {"unit": unit["name"], "restarts": unit["restarts"], "active_s": unit["active_s"]}
     if unit["restarts"] < policy[RESTARTS]:
         return passed("%d restarts since it was last started by hand or at boot" % unit["restarts"], **evidence)
     if unit["active"] == "active" and unit["active_s"] is not None and unit["active_s"] > policy[SETTLED] * 60:
         return passed("%d restarts, but none for %.0f min" % (unit["restarts"], unit["active_s"] / 60), **evidence)
     runs_for = "runs for %.0f s" % unit["active_s"] if unit["active"] == "active" and unit["active_s"] is not None else "is %s" % unit["active"]
-    return fail("restarted %d times by systemd, the limit is %d; it %s" % (unit["restarts"], policy[RESTARTS], runs_for), **evidence)
+    return fail("restarted %s by systemd, the limit is %d; it %s" % (times(unit["restarts"]), policy[RESTARTS], runs_for), **evidence)
 
 
 @rule("kubelet.journal", "The kubelet complains in its journal", severity="warning", needs=("kubelet.installed", "kubelet.journal"))
@@ -198,4 +202,4 @@ def journal(installed, complaints, policy):
     if waits(installed):
         return skip(waits(installed))
     found = [(one, *COMPLAINTS[one["signature"]]) for one in complaints if one["signature"] in COMPLAINTS]
-    return [warn("the kubelet %s (%d times in the last hour)" % (means, one["count"]), remedy=by_hand(remedy), **one) for one, means, remedy in found]
+    return [warn("the kubelet %s (%s in the last hour)" % (means, times(one["count"])), remedy=by_hand(remedy), **one) for one, means, remedy in found]

@@ -23,9 +23,10 @@ STOP_GPT_AUTO = MASK_GENERATOR + "systemd-gpt-auto-generator"
 COMMENT_LINE = "sed -i.before-nodecare --follow-symlinks %(line)ss/^/#/ /etc/fstab && systemctl daemon-reload"
 REMEDIES = {
     "fstab": by_hand(COMMENT_LINE),
-    "fstab, then gpt_auto": by_hand(STOP_GPT_AUTO + " && " + COMMENT_LINE),
+    "fstab, then gpt_auto": by_hand(MASK_GENERATOR.replace("-s ", "-sf ") + "systemd-gpt-auto-generator && " + COMMENT_LINE),
     "gpt_auto": by_hand(STOP_GPT_AUTO),
-    "unit": by_hand("systemctl disable %(unit)s; systemctl mask %(unit)s"),
+    "unit": by_hand("systemctl disable %(unit)s"),
+    "vendor's unit": by_hand("systemctl mask %(unit)s"),
     "generator": by_hand(MASK_GENERATOR + "%(by)s"),
     "zram_generator": by_hand(MASK_GENERATOR + "zram-generator"),
     "rpi_swap": by_hand(MASK_GENERATOR + "rpi-swap-generator"),
@@ -112,7 +113,7 @@ def sentence(source, sources):
     if source["mechanism"] == "gpt_auto":
         return "GPT swap partition %s on the root disk is activated by systemd-gpt-auto-generator, because fstab names no swap" % source["what"]
     heir = dormant(source, sources)
-    then = "; without that line systemd-gpt-auto-generator would activate %s" % heir["what"] if heir else ""
+    then = "; once fstab names no swap, systemd-gpt-auto-generator activates %s instead" % heir["what"] if heir else ""
     return "%s is activated by %s%s" % (source["what"], source["by"], then)
 
 
@@ -127,14 +128,18 @@ def beyond_mask(source, mask, version):
 
 def dormant(source, sources):
     """The GPT partition that waits for the last fstab line to go."""
-    lines = [one for one in sources if one["mechanism"] == "fstab"]
-    return next((one for one in sources if one.get("dormant")), None) if source["mechanism"] == "fstab" and len(lines) == 1 else None
+    return next((one for one in sources if one.get("dormant")), None) if source["mechanism"] == "fstab" else None
 
 
 def remedy(source, sources, boot):
+    kind = source["mechanism"]
     if boot.get("nixos"):
-        return REMEDIES["nixos"]
-    return REMEDIES["fstab, then gpt_auto"] if dormant(source, sources) else REMEDIES.get(source["mechanism"], SERVICE)
+        kind = "nixos"
+    elif dormant(source, sources):
+        kind = "fstab, then gpt_auto"
+    elif kind == "unit" and not source["by"].startswith("/etc/"):  # what its package enabled, only a mask turns off
+        kind = "vendor's unit"
+    return REMEDIES.get(kind, SERVICE)
 
 
 @rule("swap.suspects", "Something else on the node knows how to turn swap on", severity="warning", needs="swap.suspects", uses="kubelet.config")
