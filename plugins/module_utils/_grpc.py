@@ -93,6 +93,8 @@ class Reply:
 def fields(data):
     """{number: [values]} of a protobuf message: numbers as they are, everything else as bytes."""
     found, at = {}, 0
+    if not isinstance(data, bytes):
+        raise ValueError("a number where a protobuf message should be")
     while at < len(data):
         key, at = _varint(data, at)
         kind = key & 7

@@ -98,7 +98,7 @@ class Node:
         try:
             return look(self)
         except Exception as error:  # pylint: disable=broad-except
-            self.problem(look.__name__, "%s: %s" % (type(error).__name__, error), "error")
+            self.problem(name if look.__name__ == "<lambda>" else look.__name__, "%s: %s" % (type(error).__name__, error), "error")
             return None
         finally:
             self._here.path = above

@@ -147,6 +147,7 @@ def test_a_reply_is_the_same_however_it_is_cut(body, status, huffman, pieces, cu
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=200) | st.binary(max_size=60).map(lambda tail: answer(b"x")[:30] + tail))
 @example(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+@example(b"\x08\x00")
 def test_noise_is_no_reply(data):
     told(data)
     for reader in (_grpc.fields, lambda noise: _answers.conditions({1: [noise]}), lambda noise: _answers.pods({1: [noise]})):

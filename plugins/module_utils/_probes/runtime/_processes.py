@@ -32,7 +32,7 @@ def processes(node):
             suspects["/proc/" + pid] = one
         elif name in DAEMONS:
             suspects.update(threads(node, pid))
-    return {"blocked": blocked(node, suspects), "shims": orphans(node, shims)}
+    return {"blocked": node.look("blocked", lambda node: blocked(node, suspects)), "shims": node.look("shims", lambda node: orphans(node, shims))}
 
 
 def status(said):

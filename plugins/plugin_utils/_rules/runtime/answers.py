@@ -17,7 +17,7 @@ SLOW = threshold("runtime_slow_s", 1.0, "Seconds within which a container runtim
     "A container runtime does not answer",
     needs=("runtime.daemons", "runtime.answers"),
     uses=("runtime.endpoints", "runtime.config", "kubelet.installed", "kubelet.config"),
-    remedy=by_hand(ONE_NODE + "systemctl restart %(unit)s", disruptive=True),
+    remedy=by_hand("systemctl restart %(unit)s" + ONE_NODE, disruptive=True),
 )
 def unresponsive(daemons, answers, endpoints, config, kubelet, settings, policy):
     """The kernel accepts connections for a daemon that is stuck, and systemd calls it active, so only an answer proves that it lives.
@@ -40,7 +40,7 @@ def silent(name, said, unit, wanted):
     """One that has a socket but gives no answer."""
     evidence = {"runtime": name, "socket": said["socket"], "waited_s": said["seconds"], "question": said["asked"]}
     evidence["unit"] = unit["unit"] if unit else None
-    remedy = None if unit else by_hand(ONE_NODE + "restart the runtime that listens on %(socket)s", disruptive=True)
+    remedy = None if unit else by_hand("restart the runtime that listens on %(socket)s" + ONE_NODE, disruptive=True)
     if said["state"] == "hung":
         what = "greets but does not answer" if said.get("greeted") else "accepted the connection but gave no answer"
         return fail(
@@ -119,7 +119,7 @@ def slow(answers, policy):
     "docker cannot reach containerd",
     needs=("runtime.answers", "runtime.daemons"),
     uses="runtime.journal",
-    remedy=by_hand(ONE_NODE + "systemctl restart containerd && systemctl restart docker", disruptive=True),
+    remedy=by_hand("systemctl restart containerd && systemctl restart docker" + ONE_NODE, disruptive=True),
 )
 def docker_cannot_reach_containerd(answers, daemons, journal, policy):
     """docker still answers a ping when it has lost containerd, but every listing or start of a container hangs.

@@ -19,7 +19,7 @@ CRI_1, CRI_2 = "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"
     "containerd offers no service to the kubelet",
     needs=("runtime.answers", "runtime.config"),
     uses=("runtime.daemons", "kubelet.version"),
-    remedy=by_hand("take cri out of disabled_plugins in %(file)s, then systemctl restart containerd", disruptive=True),
+    remedy=by_hand("${EDITOR:-vi} %(file)s && systemctl restart containerd  # take cri out of disabled_plugins", disruptive=True),
 )
 def cri_disabled(answers, config, daemons, kubelet, policy):
     """docker's packages of containerd switch the CRI plugin off. kubeadm and the kubelet then say
@@ -94,13 +94,13 @@ def restart_kills_pods(daemons, answers, config, kubelet, policy):
     for name in CONTAINERDS:
         unit = daemons.get(name)
         if unit and name != "microk8s" and unit["kill_mode"] not in (None, "process"):
-            remedy = by_hand("systemctl edit %(unit)s: under [Service] write KillMode=process, and Delegate=yes")
+            remedy = by_hand("systemctl edit %(unit)s  # under [Service] write KillMode=process and Delegate=yes")
             message = "%s has KillMode=%s: a restart kills the shims and all containers with them" % (unit["unit"], unit["kill_mode"])
             found.append(warn(message, remedy, unit=unit["unit"], kill_mode=unit["kill_mode"]))
     if "docker" in daemons and ("cri-dockerd" in daemons or (at_least(kubelet, 1) and not at_least(kubelet, 1, 24))):
         live = (answers.get("docker") or {}).get("live_restore", ((config or {}).get("docker") or {}).get("live_restore"))
         if not live:
-            remedy = by_hand('write "live-restore": true into /etc/docker/daemon.json, then systemctl reload docker')
+            remedy = by_hand('${EDITOR:-vi} /etc/docker/daemon.json && systemctl reload docker  # write "live-restore": true')
             found.append(
                 warn("docker runs the pods without live-restore: its restart stops all of them", remedy, unit=daemons["docker"]["unit"], live_restore=live)
             )
@@ -181,7 +181,7 @@ def driver_of(name, said, config):
     "runtime.config_version",
     "containerd does not read what its configuration says",
     needs=("runtime.config", "runtime.answers"),
-    remedy=by_hand("containerd config dump, compare with %(file)s, and move the settings to the tables that this version reads"),
+    remedy=by_hand("containerd config dump  # compare with %(file)s, and move the settings to the tables that this version reads"),
 )
 def config_version(config, answers, policy):
     """containerd 2 moved its CRI settings to other tables, and ignores the old ones without a word in a file that says version 3.
@@ -223,7 +223,7 @@ def misplaced(file, version):
     "This version of containerd has a known fault",
     severity="warning",
     needs="runtime.answers",
-    remedy=by_hand("drain %(node)s, upgrade containerd to 1.6.15 or newer, then kubectl uncordon %(node)s", disruptive=True),
+    remedy=by_hand("kubectl drain %(node)s --ignore-daemonsets  # then upgrade containerd to 1.6.15 or newer, and uncordon the node", disruptive=True),
 )
 def known_fault(answers, policy):
     """containerd 1.6.9 to 1.6.14 forget the addresses of sandboxes when they restart, so that the kubelet makes every pod anew

@@ -17,16 +17,15 @@ DEADLINES = threshold("runtime_journal_deadlines", 5, "Lines with 'context deadl
 @rule(
     "runtime.blocked_tasks",
     "Tasks wait for the kernel and do not get on",
-    needs="runtime.processes",
+    needs="runtime.processes.blocked",
     remedy=by_hand(
-        "a restart of the runtime cannot end such a wait: find the disk or mount (cat /proc/%(pid)s/stack; dmesg), else drain %(node)s and reboot it",
+        "cat /proc/%(pid)s/stack; dmesg | tail  # find the disk or mount; a restart of the runtime cannot end such a wait, a reboot of the drained node can",
         disruptive=True,
         reboot=True,
     ),
 )
-def blocked_tasks(processes, policy):
+def blocked_tasks(blocked, policy):
     """A task in state D cannot be killed. When it belongs to the runtime, containers neither start nor stop, and every tool that asks about them hangs."""
-    blocked = processes["blocked"]
     if not blocked["count"]:
         return None
     ours = [
@@ -45,12 +44,11 @@ def blocked_tasks(processes, policy):
     "runtime.leaked_shims",
     "Shims run for containers that are gone",
     severity="warning",
-    needs="runtime.processes",
-    remedy=by_hand("drain %(node)s and reboot it; ending shims by hand may leave mounts behind", disruptive=True, reboot=True),
+    needs="runtime.processes.shims",
+    remedy=by_hand("kubectl drain %(node)s --ignore-daemonsets  # then reboot it: ending shims by hand may leave mounts behind", disruptive=True, reboot=True),
 )
-def leaked_shims(processes, policy):
+def leaked_shims(shims, policy):
     """Each holds memory, inotify instances and perhaps a container that nobody manages any more: a port or a volume stays taken."""
-    shims = processes["shims"]
     old = [one for one in shims["without_container"] if one["age_s"] >= policy[SHIM_AGE]]
     if old:
         count = max(len(old), shims["without"] - (len(shims["without_container"]) - len(old)))
