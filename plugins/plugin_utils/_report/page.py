@@ -10,6 +10,7 @@ script act, by their hashes.
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 import os
@@ -20,7 +21,7 @@ from markupsafe import Markup
 
 from . import groups
 from .terminal import EACH, WELL, headline
-from .words import MORE, clip, fold, natural, safe
+from .words import MORE, NAMES, clip, fold, natural, safe
 
 STATUSES = ("fail", "warn", "unknown", "pass", "skip")
 HERE = os.path.dirname(__file__)
@@ -58,7 +59,7 @@ def _rows(findings):
     rows, anchors, room, left_off = [], {}, ROOM, 0
     bad = (one for one in findings if one["status"] in ("fail", "warn", "unknown"))
     for (rule_id, status, message, _remedy), them in groups.alike(
-        bad, lambda one: one["id"], lambda one: one["status"], lambda one: one["message"], lambda one: json.dumps(one["remedy"], default=str)
+        bad, lambda one: one["id"], lambda one: one["status"], lambda one: one["message"], lambda one: one["remedy"] and json.dumps(one["remedy"], default=str)
     ):
         row = _row("f%d" % len(rows), rule_id, status, message, them)
         room -= row.pop("size")
@@ -98,6 +99,7 @@ def _cells(name, areas, anchors):
     return [(status, STATUSES.index(status) if status else None, anchors.get((name, area))) for area, status in areas.items()]
 
 
+@functools.lru_cache(NAMES)
 def _name(node):
     return clip(safe(node), 255)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 
@@ -74,19 +75,27 @@ def wrap_command(command, columns):
     return [line + " \\" for line in lines[:-1]] + lines[-1:]
 
 
+NAMES = 1 << 13  # of nodes: each comes with every rule, and is taken apart once
+
+
+@functools.lru_cache(NAMES)
 def natural(name):
     """The order in which people count: n2 before n10."""
-    return [(int(part), part) if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", name)]
+    return [(len(part.lstrip("0")), part.lstrip("0"), part) if part.isdecimal() else (-1, part, "") for part in re.split(r"([0-9]+)", name)]
 
 
-NUMBERED = re.compile(r"(.*?)([0-9]+)([^0-9]*)")
+@functools.lru_cache(NAMES)
+def _next(name):
+    """What comes after a name that ends in a number, perhaps with a domain: n09.x, n10.x."""
+    parts = re.fullmatch(r"(.*?)([0-9]{1,18})([^0-9]*)", name)
+    return "%s%0*d%s" % (parts.group(1), len(parts.group(2)), int(parts.group(2)) + 1, parts.group(3)) if parts else None
 
 
 def fold(names, columns):
     """Names in one line: ``n1..n9, edge-3 and 37 more``. They come in natural order."""
     runs = []
     for name in names:
-        if runs and _follows(runs[-1][-1], name):
+        if runs and name == _next(runs[-1][-1]):
             runs[-1].append(name)
         else:
             runs.append([name])
@@ -100,13 +109,6 @@ def fold(names, columns):
         said.append(text)
         shown += 1 if isinstance(part, str) else len(part)
     return ", ".join(said) + (" and %d more" % (len(names) - shown) if shown < len(names) else "")
-
-
-def _follows(one, other):
-    first, second = NUMBERED.fullmatch(one), NUMBERED.fullmatch(other)
-    if not first or not second or first.group(1, 3) != second.group(1, 3):
-        return False
-    return second.group(2) == "%0*d" % (len(first.group(2)), int(first.group(2)) + 1)
 
 
 def counted(number, word):
