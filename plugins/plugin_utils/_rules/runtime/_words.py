@@ -13,6 +13,7 @@ JOURNAL_AGE = threshold("runtime_journal_age_s", 3600, "Seconds for which a comp
 
 CONTAINERDS = ("containerd", "k3s", "rke2", "microk8s", "k0s")
 NO_RUNTIME = "no container runtime is installed"
+NO_UNIT = "systemd knows of no container runtime"
 ONE_NODE = "  # one node at a time, cordoned before"
 USUAL = {"containerd": "/run/containerd/containerd.sock", "crio": "/run/crio/crio.sock"}
 

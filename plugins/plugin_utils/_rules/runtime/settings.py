@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..._policy import threshold
 from .._rule import by_hand, fail, passed, rule, skip, unknown, warn
-from ._words import CONTAINERDS, NO_RUNTIME, at_least, pointed_at, span
+from ._words import CONTAINERDS, NO_RUNTIME, NO_UNIT, at_least, pointed_at, span
 
 RESTARTS = threshold("runtime_restarts", 5, "Automatic restarts of a container runtime since it was last started by hand, from which on it is reported.")
 FRESH = threshold("runtime_restarted_s", 1200, "Seconds after an automatic restart within which a runtime counts as still unstable.")
@@ -66,7 +66,7 @@ def off(file):
 def restarts(daemons, policy):
     """systemd starts a crashed runtime again, so that nobody notices until the crashes come faster than pods can start."""
     if not daemons:
-        return skip(NO_RUNTIME)
+        return skip(NO_UNIT)
     found = []
     for unit in daemons.values():
         count, age = unit["restarts"] or 0, unit["active_s"]
@@ -89,7 +89,7 @@ def restart_kills_pods(daemons, answers, config, kubelet, policy):
     Where it is otherwise, an upgrade of the package stops every pod of the node, so that it has to be drained before.
     """
     if not daemons:
-        return skip(NO_RUNTIME)
+        return skip(NO_UNIT)
     found = []
     for name in CONTAINERDS:
         unit = daemons.get(name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..._policy import threshold
 from .._rule import by_hand, fail, rule, skip, unknown, warn
-from ._words import NO_RUNTIME, recent, span
+from ._words import NO_UNIT, recent, span
 
 BLOCKED = threshold("runtime_blocked_tasks", 3, "Blocked tasks from which on a node counts as stuck, whatever they are.")
 SHIM_AGE = threshold("runtime_shim_age_s", 300, "Seconds for which a shim may have no container: while a pod starts or ends it has none.")
@@ -82,7 +82,7 @@ COMPLAINTS = {
 def journal(complaints, daemons, policy):
     """Known complaints with what they mean. The same picture at the pods has several causes; the runtime's own words often tell which."""
     if not daemons and not complaints:
-        return skip(NO_RUNTIME)
+        return skip(NO_UNIT)
     found = []
     for one in complaints:
         known = COMPLAINTS.get(one["signature"])
