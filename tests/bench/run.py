@@ -44,13 +44,13 @@ def main() -> int:
             results["probe"], facts = probe(Path(place), wanted.rounds)
         if "judge" in wanted.parts:
             say("judging and reporting made-up nodes")
-            results["judge"] = judge(facts, wanted.rounds)
+            results["judge"] = judge(facts, wanted.rounds, [str(count) for count in wanted.nodes])
         if "fleet" in wanted.parts:
             results["fleet"] = fleet(Path(place), wanted)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "bench.json").write_text(json.dumps(results, indent=1) + "\n")
+    wanted.results.mkdir(exist_ok=True)
+    (wanted.results / "bench.json").write_text(json.dumps(results, indent=1) + "\n")
     text, over = table(results)
-    (RESULTS / "bench.md").write_text(text)
+    (wanted.results / "bench.md").write_text(text)
     print(text)
     return 1 if over and wanted.check else 0
 
@@ -62,6 +62,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--parts", nargs="+", choices=["probe", "judge", "fleet"], default=["probe", "judge", "fleet"])
     parser.add_argument("--only", nargs="+", choices=["preflight", "setup", "six tasks"], help="what to compare with ping on the fleet (everything)")
+    parser.add_argument("--nodes", type=int, nargs=2, default=[100, 1000], help="made-up nodes to judge and report, few and many (100 1000)")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the directory for bench.json and bench.md")
     parser.add_argument("--check", action="store_true", help="fail where a budget is exceeded")
     return parser.parse_args()
 
@@ -99,7 +101,7 @@ def _timed(argv: list[str], environment: dict[str, str]) -> dict:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit("%s ended with %d:\n%s" % (" ".join(argv), process.returncode, "\n".join(said.splitlines()[-30:])))
-    return {"seconds": time.monotonic() - start, "memory_mib": used.ru_maxrss / 1024}
+    return {"seconds": time.monotonic() - start, "cpu_s": used.ru_utime + used.ru_stime, "memory_mib": used.ru_maxrss / 1024}
 
 
 def _compared(seen: dict[str, list[dict]], base: str) -> dict:
@@ -152,16 +154,16 @@ def _run_payload(payload: Path) -> dict:
 # -- judging -----------------------------------------------------------------------------------------------------------
 
 
-def judge(facts: dict, rounds: int) -> dict:
+def judge(facts: dict, rounds: int, counts: list[str]) -> dict:
     """In fresh processes, turn by turn."""
-    seen: dict[str, list[dict]] = {"100": [], "1000": []}
+    seen: dict[str, list[dict]] = {count: [] for count in counts}
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT / ".collections")}
     for _round in range(rounds):
         for count, runs in seen.items():
             argv = [sys.executable, str(Path(__file__).with_name("judging.py")), count]
             done = subprocess.run(argv, input=json.dumps(facts), stdout=subprocess.PIPE, text=True, env=environment, check=True)
             runs.append(json.loads(done.stdout))
-    return _compared(seen, "100")
+    return _compared(seen, counts[0])
 
 
 # -- telling -----------------------------------------------------------------------------------------------------------
@@ -171,8 +173,10 @@ def table(results: dict) -> tuple[str, list[str]]:
     """Markdown, and the names of the budgets that were exceeded."""
     lines = []
     if "fleet" in results:
-        lines += ["| SSH targets | wall time | against ping | controller's memory |", "|---|---:|---:|---:|"]
-        lines += ["| %s | %.1f s | %.2f × | %.0f MiB |" % (name, one["seconds"], one["ratio"], one["memory_mib"]) for name, one in results["fleet"].items()]
+        lines += ["| SSH targets | wall time | against ping | controller's processor time | its memory |", "|---|---:|---:|---:|---:|"]
+        row = "| %s | %.1f s | %.2f × | %.1f s | %.0f MiB |"
+        keys = ("seconds", "ratio", "cpu_s", "memory_mib")
+        lines += [row % (name, *(one[key] for key in keys)) for name, one in results["fleet"].items()]
         lines.append("")
     if "probe" in results:
         lines += ["| module on the node | processor time | wall time | memory | payload | answer |", "|---|---:|---:|---:|---:|---:|"]
@@ -181,7 +185,7 @@ def table(results: dict) -> tuple[str, list[str]]:
         lines += [row % (name, *(one[key] for key in keys)) for name, one in results["probe"].items()]
         lines.append("")
     if "judge" in results:
-        lines += ["| nodes | judging | reporting | together | against 100 | memory | findings |", "|---|---:|---:|---:|---:|---:|---:|"]
+        lines += ["| nodes | judging | reporting | together | ratio | memory | findings |", "|---|---:|---:|---:|---:|---:|---:|"]
         row = "| %s | %.2f s | %.2f s | %.2f s | %.1f × | %.0f MiB | %d |"
         keys = ("judging_s", "reporting_s", "seconds", "ratio", "memory_mib", "findings")
         lines += [row % (name, *(one[key] for key in keys)) for name, one in results["judge"].items()]
