@@ -7,12 +7,13 @@ import socket
 import struct
 
 import pytest
+from ansible_collections.nodecare.kubernetes.plugins.module_utils._node import Node
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes.links import _cni, _managers, _netlink, _owners, present, routes
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._links import OLDEST, choosable, ignored, ignored_since
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules.links import _listed
 from hypothesis import example, given
 from hypothesis import strategies as st
-from recorded import TREES, RecordedNode
+from recorded import TREES, RecordedNode, read
 
 DECODERS = (_netlink.links, _netlink.addresses, _netlink.routes)
 NAMES = st.binary(min_size=1, max_size=15).filter(lambda name: b"\0" not in name)
@@ -188,3 +189,16 @@ def test_a_route_of_the_main_table_is_found(ip, prefix, table, learnt, links):
         assert (
             route["to"] == ("%s/%d" % (ip, prefix) if prefix else "default") and route["links"] == list(range(1, min(links, 8) + 1)) and route["by"] == "boot"
         )
+
+
+def test_a_masked_file_of_networkd_is_neither_read_nor_a_problem(tmp_path):
+    (tmp_path / "etc/systemd/network").mkdir(parents=True)
+    (tmp_path / "etc/systemd/network/80-all.network").symlink_to("/dev/null")
+    node = Node(str(tmp_path))
+    assert _managers.networkd(node) == {"networks": []} and not node.problems
+
+
+def test_a_nic_is_told_from_a_link_that_only_looks_like_one(tmp_path):
+    links = {link["name"]: link for link in read("links-docker-host", {}, tmp_path, ["links"])["links"]["present"]["links"]}
+    assert links["eth0"]["nic"] and "nic" not in links["docker0"]
+    assert links["br-lan"]["ports"] == [{"name": "eth1", "kind": "ifb", "nic": True}] and links["br-3a10a9384428"]["port_count"] == 1
