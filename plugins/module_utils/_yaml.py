@@ -22,7 +22,6 @@ class _Unread:
 UNREAD = _Unread()
 _KEY = r"(?:[A-Za-z_][A-Za-z0-9_./+-]*|\"[^\"\\]*\"|'[^']*')"
 _FLOW_SCALAR = r"(?:\"[^\"\\]*\"|'[^']*'|[A-Za-z0-9_./%+-]+)"
-_PAIR = _KEY + r":[ ]+" + _FLOW_SCALAR
 _WORDS = {"~": None}
 for _word, _value in (("null", None), ("true", True), ("yes", True), ("on", True), ("false", False), ("no", False), ("off", False)):
     for _spelling in (_word, _word.capitalize(), _word.upper()):
@@ -144,21 +143,56 @@ def _inline(text):
     if first in "\"'":
         quoted = re.match(r"(\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*')" + comment, text)
         return _scalar(_found(quoted))
-    if first == "{":
-        pairs = _found(re.match(r"\{ *((?:%s(?: *, *%s)*)?) *\}%s" % (_PAIR, _PAIR, comment), text))
-        found = [(_scalar(key), _scalar(value)) for key, value in re.findall(r"(%s): +(%s)" % (_KEY, _FLOW_SCALAR), pairs)]
-        if len({key for key, _value in found}) < len(found) or not all(isinstance(key, str) for key, _value in found):
-            raise _Beyond
-        return dict(found)
-    if first == "[":
-        items = _found(re.match(r"\[ *((?:%s(?: *, *%s)*)?) *\]%s" % (_FLOW_SCALAR, _FLOW_SCALAR, comment), text))
-        return [_scalar(item) for item in re.findall(_FLOW_SCALAR, items)]
+    if first in "{[":
+        value, end = _flow(text, 0, 0)
+        _found(re.match("()" + comment, text[end:]))
+        return value
     if first in "&*!%@`,]}|>?" or re.match(r"-( |$)", text):
         raise _Beyond
     text = re.split(r" +#", text)[0]
     if re.search(r":( |$)", text):
         raise _Beyond
     return _scalar(text)
+
+
+def _flow(text, i, depth):
+    """A value within braces or brackets, which may nest: (value, where it ends)."""
+    if depth > DEPTH:
+        raise _Beyond
+    if text[i : i + 1] not in ("{", "["):
+        scalar = re.compile(_FLOW_SCALAR).match(text, i) or _beyond()
+        return _scalar(scalar.group()), scalar.end()
+    mapping, found, i = text[i] == "{", [], i + 1
+    closing = "}" if mapping else "]"
+    while True:
+        i = _blanks(text, i)
+        if text[i : i + 1] == closing and not found:
+            break
+        key = None
+        if mapping:
+            match = re.compile(r"(%s):(?= )" % _KEY).match(text, i) or _beyond()
+            key, i = _scalar(match.group(1)), _blanks(text, match.end())
+        value, i = _flow(text, i, depth + 1)
+        found.append((key, value))
+        i = _blanks(text, i)
+        if text[i : i + 1] != ",":
+            break
+        i += 1
+    if text[i : i + 1] != closing:
+        raise _Beyond
+    if not mapping:
+        return [value for _key, value in found], i + 1
+    if len({key for key, _value in found}) < len(found) or not all(isinstance(key, str) for key, _value in found):
+        raise _Beyond
+    return dict(found), i + 1
+
+
+def _blanks(text, i):
+    return i + len(text[i:]) - len(text[i:].lstrip(" "))
+
+
+def _beyond():
+    raise _Beyond
 
 
 def _found(match):

@@ -18,7 +18,7 @@ SIGNATURES = (
     ("cgroup_v1", r"configured to not run on a host using cgroup v1"),
     ("certificate", r"bootstrap client certificate\b.{0,200}is expired|certificate has expired or is not yet valid"),
     ("bootstrap", r"unable to load bootstrap kubeconfig|bootstrap token .*expired|failed to run Kubelet: cannot create certificate signing request"),
-    ("pleg", r"PLEG is not healthy"),
+    ("pleg", r"PLEG is not healthy: pleg was last seen active"),
     ("runtime_down", r"container runtime is down|container runtime is not running|validate CRI v1 runtime API|validate service connection"),
     ("cgroup_driver", r"cgroup driver: .{0,80} is different from|misconfiguration: kubelet cgroup driver"),
     ("config", r"failed to load kubelet config file|failed to validate kubelet (configuration|flags)|unknown flag: --"),
