@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright: (c) 2026, the nodecare contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
@@ -110,7 +109,7 @@ def index():
     lines += ["Their ids never change. Facts, thresholds, repair and an example of each are on its page.", ""]
     for area in dict.fromkeys(one.area for one in RULES.values()):
         module = importlib.import_module("%s._rules.%s" % (PACKAGE, area))
-        said = inspect.cleandoc(module.__doc__).split("\n\n")[0].replace("\n", " ").replace("PRIVATE. ", "")
+        said = inspect.cleandoc(module.__doc__).partition("\n\n")[0].replace("\n", " ").replace("PRIVATE. ", "")
         lines += ["## %s" % area, "", said, "", "| rule | what is wrong where it fails | severity | compares nodes |", "|---|---|---|---|"]
         lines += [
             "| [%s](%s.md) | %s | `%s` | %s |" % (one.id, one.id, cell(one.title), one.severity, "yes" if one.across else "")

@@ -14,7 +14,7 @@ import ipaddress
 from dataclasses import dataclass, field
 
 from ._declared import THRESHOLDS, threshold  # before _site: rules, which that brings in, declare theirs through this module
-from ._site import SiteRuleError, site_rules
+from . import _site  # as a module: the rules that it imports import this file
 
 __all__ = ["THRESHOLDS", "Policy", "PolicyError", "matches", "policy", "threshold"]
 
@@ -69,8 +69,8 @@ def policy(raw, known_rules=()):
 
 def _site_rules(raw):
     try:
-        return site_rules(raw)
-    except SiteRuleError as error:
+        return _site.site_rules(raw)
+    except _site.SiteRuleError as error:
         raise PolicyError("policy: %s" % error) from None
 
 
