@@ -112,13 +112,13 @@ def _current_bridges(facts):
 
 def first(directory):
     """The CNI configuration that a runtime takes: the first valid file in the order of their names."""
-    return next((conf for conf in directory["files"] if not conf.get("broken") and conf.get("types") != ["loopback"]), None)
+    return next((conf for conf in directory["files"] if not conf.get("broken")), None)
 
 
 def other_network(cni):
     """The name of the pod network of a node in a cluster whose network is not Calico, and so chooses no address in Calico's way."""
     taken = [first(directory) for directory in cni["directories"]] if cni and cni["joined"] and not cni.get("unread") else []
-    others = [conf["name"] or conf["file"] for conf in taken if conf and not {"calico", "multus"} & set(conf["types"])]
+    others = [conf["name"] or conf["file"] for conf in taken if conf and not {"calico", "multus", "loopback"} & set(conf["types"])]
     return others[0] if others and len(others) == len(taken) else None
 
 
