@@ -13,8 +13,11 @@ import fnmatch
 import ipaddress
 from dataclasses import dataclass, field
 
-from ._declared import THRESHOLDS, threshold  # before _site: rules, which that brings in, declare theirs through this module
-from . import _site  # as a module: the rules that it imports import this file
+from ._declared import THRESHOLDS, threshold
+
+# isort: split
+# A module, and after the above: what it imports are the rules, which declare their thresholds through this file.
+from . import _site
 
 __all__ = ["THRESHOLDS", "Policy", "PolicyError", "matches", "policy", "threshold"]
 
