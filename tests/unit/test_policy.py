@@ -55,7 +55,8 @@ FACTS = {
     "taken": {"euid": 1000},
     "problems": [{"fact": "host.uuid", "what": "/sys/uuid", "why": "permission denied", "kind": "denied"}],
     "host": {"kernel": {"release": "6.1.0"}, "uuid": None},
-    "swap": {"active": [{"device": "/dev/sda2", "size_kib": 1, "used_kib": 0}]},
+    "swap": {"active": [{"device": "/dev/sda2", "kind": "partition", "size_kib": 1, "used_kib": 0}]},
+    "kubelet": {"config": {"fail_swap_on": True, "swap_behavior": None, "from": {}}},
 }
 
 
@@ -115,6 +116,6 @@ def test_a_broken_rule_is_one_unknown_finding(monkeypatch):
 
 
 def test_remedies_quote_what_the_node_said():
-    facts = {**FACTS, "problems": [], "swap": {"active": [{"device": "/x; rm -rf $HOME", "size_kib": 1, "used_kib": 0}]}}
+    facts = {**FACTS, "problems": [], "swap": {"active": [{"device": "/x; rm -rf $HOME", "kind": "file", "size_kib": 1, "used_kib": 0}]}}
     (found,) = judge(facts, checks=["swap.active"])
     assert "'/x; rm -rf $HOME'" in found["remedy"]["manual"]
