@@ -11,7 +11,7 @@ from ._numbers import decimal, hexadecimal, number, sized
 from ._room import file_systems
 from ._window import window
 
-OWNERS, DESCRIPTORS = 300, 1500  # so many processes and descriptors are searched for inotify instances
+OWNERS, DESCRIPTORS = 200, 600  # so many processes and descriptors are searched for inotify instances
 
 
 def averages(node):

@@ -11,7 +11,6 @@ from ._numbers import hexadecimal, number, sized
 
 PAUSES, PAUSE = 5, 0.05  # one window of 0.25 s
 HEAVIEST = 5
-PROCESSES = 20000  # so many are looked at, whatever the node runs
 NAME = 200
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -24,7 +23,7 @@ def window(node):
         now = sized(node.lines("/proc/stat"))
         running.append(now.get("procs_running"))
         blocked.append(now.get("procs_blocked"))
-    last = sample(node)
+    last = sample(node, again=True)
     seconds = last["at"] - first["at"]
     me = number(node.target("/proc/self") or "")
     spent = [delta(first["processes"], last["processes"], pid) for pid in last["processes"]]
@@ -48,14 +47,14 @@ def window(node):
     }
 
 
-def sample(node):
+def sample(node, again=False):
     """Everything that only means something as a difference."""
-    processes, unreadable = processes_of(node)
+    at, read = node.statuses(again)
     return {
-        "at": node.stopwatch(),
+        "at": at,
         "cpu": (node.lines("/proc/stat") or [""])[0],
-        "processes": processes,
-        "unreadable": unreadable,
+        "processes": {int(pid): one for pid, one in ((pid, status(text)) for pid, text in read.items() if text) if one},
+        "unreadable": sum(text is None for text in read.values()),
         "disks": dict(filter(None, map(disk, node.lines("/proc/diskstats")))),
         "network": {**dropped(node.lines("/proc/net/softnet_stat")), **overflows(node.lines("/proc/net/netstat"))},
     }
@@ -71,20 +70,6 @@ def shares(before, after):
     spent = [max(0, after - before) for before, after in zip(was, now)]
     total = sum(spent)
     return {name: round(part / total, 4) for name, part in zip(STATES, spent)} if total else None
-
-
-def processes_of(node):
-    """{pid: (ticks, parent, start, pages, name, state)} in one pass, and how many would not be read."""
-    found, unreadable = {}, 0
-    for pid in [name for name in node.list("/proc") if name.isdigit()][:PROCESSES]:
-        text = node.glance("/proc/" + pid + "/stat", 1024)
-        if text is None:
-            unreadable += 1
-            continue
-        one = status(text)
-        if one:
-            found[int(pid)] = one
-    return found, unreadable
 
 
 def status(text):

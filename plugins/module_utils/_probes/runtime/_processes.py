@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 
-from ..._grpc import fields, text
+from ..._grpc import fields
+from ..._grpc import text as text_of
 from ._answers import CRI
 
 LOOKS = (0.25, 0.75)  # a task counts as blocked when it has not run once from the first look to the last
 KERNEL_THREAD = 0x00200000
 DAEMONS = (b"containerd", b"dockerd", b"crio", b"k3s-server", b"k3s-agent", b"rke2", b"kubelet", b"kubelite", b"runc", b"cri-dockerd")
-PROCESSES, SHOWN = 20000, 10
+SHOWN = 10
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -21,8 +22,8 @@ def processes(node):
     suspects, shims = {}, []
     if os.geteuid() and "hidepid=" in (node.read("/proc/mounts") or "").replace("hidepid=0", "").replace("hidepid=off", ""):
         node.problem("/proc", "shows each user only their own processes", "denied")
-    for pid in [name for name in node.list("/proc") if name.isdigit()][:PROCESSES]:
-        one = status(node.glance("/proc/%s/stat" % pid, 1024))
+    for pid, text in node.statuses()[1].items():
+        one = status(text)
         if one is None:
             continue
         name, state, flags, _start = one
@@ -101,4 +102,4 @@ def ids(node, namespace, address):
     if namespace != "k8s.io" or not address:
         return None
     answer = node.call(address, CRI + "ListPodSandbox", deadline=node.deadline / 2)
-    return {text(fields(row), 1) for row in fields(answer.out).get(1, [])} if answer.ok else None
+    return {text_of(fields(row), 1) for row in fields(answer.out).get(1, [])} if answer.ok else None
