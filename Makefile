@@ -2,7 +2,7 @@
 # INVENTORY=hosts.ini     the nodes that `make preflight` reads; without it, this machine
 # ARGS="--limit worker-3" more arguments for ansible-playbook, or for pytest
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test preflight test unit integration gates lint docs picture bench clean
+.PHONY: help setup setup-test preflight test unit integration gates lint docs picture bench clean lab-up lab-down lab-status lab-ssh
 
 LOCAL := -i localhost, -c local -e ansible_python_interpreter='{{ ansible_playbook_python }}'
 NODES := $(if $(INVENTORY),-i $(INVENTORY),$(LOCAL))
@@ -46,6 +46,20 @@ picture: setup-test ## Take the README's picture of a report anew
 
 bench: setup-test ## Measure against `ansible -m ping` and `-m setup`, and judge 1000 nodes
 	@.venv/bin/python tests/bench/run.py $(ARGS)
+
+LAB := python3 -m lab --id $(or $(LAB_ID),lab)
+
+lab-up: ## Boot real nodes: NODES=2 LAYER=nodes or cluster (root; see lab/README.md)
+	@$(LAB) up --nodes $(or $(NODES),2) --layer $(or $(LAYER),nodes)
+
+lab-down: ## Take them away, also after a crash
+	@$(LAB) down
+
+lab-status: ## What of the lab runs
+	@$(LAB) status
+
+lab-ssh: ## A shell on a node: NODE=n1
+	@$(LAB) ssh $(or $(NODE),n1)
 
 clean: ## Remove what was made: virtual environments, caches, reports
 	rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis .ansible nodecare-report
