@@ -218,8 +218,7 @@ class Node:
 
     def number(self, path):
         """A file that holds one integer, as /proc and /sys do; None where there is none."""
-        text = (self.read(path) or "").strip()
-        return int(text) if text.lstrip("-").isdigit() else None
+        return whole((self.read(path) or "").strip())
 
     def list(self, path):
         """The sorted names in a directory; none where there is no such directory."""
@@ -350,7 +349,7 @@ class Node:
             return answer
         head, _blank, body = said.decode("utf-8", "replace").partition("\r\n\r\n")
         words = head.split(None, 2)
-        answer.code, answer.out = int(words[1]) if len(words) > 1 and words[1].isdigit() else None, body
+        answer.code, answer.out = whole(words[1]) if len(words) > 1 else None, body
         return answer
 
     def call(self, path, method, message=b"", deadline=None):
@@ -471,6 +470,12 @@ class Node:
 
     def sleep(self, seconds):
         time.sleep(seconds)
+
+
+def whole(text):
+    """The whole number that a text is; None where it is none. Not everything that isdigit() takes for digits is a number to int()."""
+    digits = text[1:] if text.startswith("-") else text
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 30 else None
 
 
 def _read_all(process, until):

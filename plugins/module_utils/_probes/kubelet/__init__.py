@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from ..._node import whole
 from ._certificate import certificate
 from ._settings import VARIANTS, config, installed, troubled
 
@@ -55,11 +56,11 @@ def unit(node):
 def _since(node, monotonic):
     """For how long it has been active, in seconds."""
     uptime = (node.read("/proc/uptime") or "").split()
-    return round(float(uptime[0]) - monotonic / 1e6, 1) if uptime and monotonic and re.match(r"[0-9.]+$", uptime[0]) else None
+    return round(float(uptime[0]) - monotonic / 1e6, 1) if uptime and monotonic and re.match(r"[0-9]+(\.[0-9]+)?\Z", uptime[0]) else None
 
 
 def _number(text):
-    return int(text) if text and text.isdigit() else None
+    return whole(text or "")
 
 
 def version(node):

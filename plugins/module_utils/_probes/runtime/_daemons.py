@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from ..._node import whole
+
 # name, its units, its socket, its configuration, what it speaks
 DAEMONS = (
     ("containerd", ("containerd.service",), "/run/containerd/containerd.sock", "/etc/containerd/config.toml", "containerd"),
@@ -83,4 +85,4 @@ def active_for(node, said):
 
 
 def _number(text):
-    return int(text) if text and text.isdigit() else None
+    return whole(text or "")

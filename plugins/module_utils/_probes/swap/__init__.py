@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import re
 
+from ..._node import whole
 from ._boot import Boot, container
 from ._fstab import unescape
 from ._sources import MECHANISMS
@@ -17,11 +18,8 @@ from ._suspects import SUSPECTS
 def active(node):
     """The swap areas in use. A kernel without swap has no such file: nothing is on."""
     rows = [line.split() for line in (node.read("/proc/swaps") or "").split("\n")[1:]]
-    return [
-        {"device": unescape(row[0]), "kind": row[1], "size_kib": int(row[2]), "used_kib": int(row[3]), "priority": int(row[4])}
-        for row in rows
-        if len(row) == 5 and row[2].isdigit() and row[3].isdigit() and row[4].lstrip("-").isdigit()
-    ]
+    found = [(unescape(row[0]), row[1], *map(whole, row[2:])) for row in rows if len(row) == 5]
+    return [dict(zip(("device", "kind", "size_kib", "used_kib", "priority"), area)) for area in found if None not in area]
 
 
 def memory(node):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from ..._node import whole
 from ._boot import setting
 from ._fstab import device, fstab, udev_path
 from ._gpt import gpt_auto
@@ -95,7 +96,7 @@ def zram_generator(node, boot):
             ("systemd leaves swap alone in a container", boot.container),
             ("it is mounted, not swap", values.get("mount-point") or values.get("fs-type", "swap") not in ("", "swap")),
             ("its size is 0", re.match(r"0+$", values.get("zram-size", ""))),
-            ("the node has more memory than its limit of %s MiB" % limit, limit.isdigit() and total and int(total.group(1)) / 1024 > int(limit)),
+            ("the node has more memory than its limit of %s MiB" % limit, whole(limit) is not None and total and int(total.group(1)) / 1024 > whole(limit)),
             ("%s is masked" % unit, boot.masked(unit)),
             ("systemd-zram-setup@%s.service is masked" % name, boot.masked("systemd-zram-setup@%s.service" % name)),
         ]
