@@ -25,7 +25,7 @@ SEVERITIES = ("error", "warning", "info")
 terminal_text = terminal.text
 
 
-def document(nodes, findings, problems=()):
+def document(nodes, findings):
     """What every writer writes. ``nodes`` maps each name to its facts, or to None where there are none."""
     names = {name: place for place, name in enumerate(sorted(nodes, key=natural))}
     findings = sorted(findings, key=lambda one: (_judge.ORDER.index(one["status"]), SEVERITIES.index(one["severity"]), one["id"], names[one["node"]]))
@@ -43,7 +43,6 @@ def document(nodes, findings, problems=()):
         "summary": {**_judge.summary(findings), "nodes": len(nodes)},
         "nodes": {name: {"worst": _worst(counts[name]), "counts": counts[name], "areas": table[name], "taken": taken[name]} for name in names},
         "findings": findings,
-        "problems": list(problems),
     }
 
 

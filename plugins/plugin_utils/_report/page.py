@@ -41,7 +41,6 @@ def write(report):
         summary=report["summary"],
         statuses=STATUSES,
         taken=report["taken"] and [_time(report["taken"][end]) for end in ("from", "until")],
-        problems=[safe(one) for one in report["problems"]],
         areas=[safe(area) for area in (next(iter(nodes.values()))["areas"] if nodes else ())],
         rows_of_nodes=[(_name(name), _cells(name, nodes[name]["areas"], anchors)) for name in ill],
         well=[_name(name) for name in well],
