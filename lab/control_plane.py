@@ -19,6 +19,13 @@ certificatesDir: %(pki)s
 controlPlaneEndpoint: %(address)s:6443
 networking: {serviceSubnet: %(services)s, podSubnet: %(pods)s}
 apiServer: {certSANs: [127.0.0.1, %(address)s]}
+imageRepository: localhost
+---
+apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+mode: iptables
+clusterCIDR: %(pods)s
+conntrack: {maxPerCore: 0}
 ---
 apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
@@ -63,6 +70,11 @@ class ControlPlane:
 
     def ask(self, *words: str, stdin: str | None = None) -> str:
         return run(*self.kubectl(*words), stdin=stdin)
+
+    def add_kube_proxy(self) -> None:
+        """As kubeadm does it: a DaemonSet whose image the nodes have."""
+        words = ["addon", "kube-proxy", "--config", self.place / "kubeadm.yaml", "--kubeconfig", self.kubeconfig]
+        run(*self.space.inside(self.programs / "kubeadm", "init", "phase", *words))
 
     def node_files(self, node: str) -> dict[str, str]:
         """What a node's kubelet needs to join."""
