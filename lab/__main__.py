@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
 
+from . import network
+from .calico import calico
 from .control_plane import ControlPlane
 from .disk import Kind, disk
 from .guest import Guest
@@ -21,6 +23,8 @@ from .kubernetes import kubernetes
 from .shell import LabError, need, say, wait_until
 from .space import Space
 from .tree import SUITES
+
+LAYERS = ("nodes", "cluster", "calico")
 
 
 def main() -> int:
@@ -44,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
 
     start = command("up", up, "build what is missing, then start the nodes")
     start.add_argument("--nodes", type=int, default=2)
-    start.add_argument("--layer", choices=("nodes", "cluster"), default="nodes", help="how much of it")
+    start.add_argument("--layer", choices=LAYERS, default=LAYERS[-1], help="how much of it; each layer contains the ones before")
     start.add_argument("--suite", choices=SUITES, default=SUITES[0], help="the nodes' Debian")
     start.add_argument("--docker", action="store_true", help="with docker.io on the nodes")
     start.add_argument("--memory", default="1536M", help="of each node, at most")
@@ -74,7 +78,7 @@ def up(arguments: argparse.Namespace, space: Space) -> None:
     need()
     if not 1 <= arguments.nodes <= 9:
         raise LabError("a lab has 1 to 9 nodes, not %d" % arguments.nodes)
-    kind = Kind(arguments.suite, arguments.docker, kubernetes=arguments.layer != "nodes")
+    kind = Kind(arguments.suite, arguments.docker, kubernetes=arguments.layer != "nodes", calico=arguments.layer == "calico")
     with at_work(space):
         earlier = space.noted("kind")
         if earlier and earlier != asdict(kind):
@@ -91,13 +95,20 @@ def up(arguments: argparse.Namespace, space: Space) -> None:
         guests = [Guest(space, number) for number in range(1, arguments.nodes + 1)]
         for guest in guests:
             guest.start(kernel_of, base, arguments.memory, plane.node_files(guest.name) if plane else None)
+        if plane and kind.calico:
+            network.apply(plane, calico())
         with ThreadPoolExecutor() as pool:
             for guest, seconds in zip(guests, pool.map(Guest.wait, guests)):
                 say("%s answers at %s after %.0f s" % (guest.name, guest.address, seconds))
             if plane:
                 list(pool.map(join, guests))
-                seconds = wait_until("the kubelets to register", lambda: all(plane.knows(guest.name) for guest in guests), 240)
-                say("all nodes are registered after %.0f s" % seconds)
+        if plane:
+            seconds = wait_until("the kubelets to register", lambda: all(plane.knows(guest.name) for guest in guests), 240)
+            say("all nodes are registered after %.0f s" % seconds)
+        if plane and kind.calico:
+            seconds = network.wait(plane, [guest.name for guest in guests])
+            say("Calico and kube-proxy are ready everywhere after %.0f s" % seconds)
+        say("lab %s is up, with %.1f GiB of memory" % (space.id, space.memory() / 2**30))
 
 
 def join(guest: Guest) -> None:
@@ -119,6 +130,7 @@ def status(_arguments: argparse.Namespace, space: Space) -> int:
     for guest in _guests(space):
         state = "answers" if guest.answers() else "runs, but does not answer" if guest.running else "off"
         print("%-4s %-12s %s" % (guest.name, guest.address, state))
+    print("memory %.1f GiB" % (space.memory() / 2**30))
     return 0
 
 

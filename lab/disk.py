@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .cache import built, digest_of
+from .calico import images
 from .crictl import crictl
 from .image import pause
 from .kernel import Kernel
@@ -30,24 +31,29 @@ class Kind:
     suite: str = SUITES[0]
     docker: bool = False
     kubernetes: bool = False
+    calico: bool = False
 
     @property
     def name(self) -> str:
-        return "-".join([self.suite, *(name for name in ("docker", "kubernetes") if getattr(self, name))])
+        return "-".join([self.suite, *(name for name in ("docker", "kubernetes", "calico") if getattr(self, name))])
 
 
 def disk(kernel: Kernel, kind: Kind) -> Path:
     """The raw disk; nobody may write to it, its copies refer to its very time stamp."""
     root = tree(kind.suite, kind.docker)
-    parts = _kubernetes_parts() if kind.kubernetes else {}
+    parts = _parts(kind)
     overlays = [FILES, *([KUBERNETES_FILES] if kind.kubernetes else [])]
     files = [file for overlay in overlays for file in sorted(overlay.rglob("*")) if file.is_file()]
     recipe = {"tree": root, "kernel": kernel.modules.name, "files": digest_of(*files), "parts": parts, "builder": digest_of(Path(__file__))}
     return built("disk-" + kind.name, recipe, lambda draft: _build(draft, root, kernel, kind, parts), "about 25 s") / "base.raw"
 
 
-def _kubernetes_parts() -> dict[str, Path]:
-    return {"kube": kubernetes() / "kube", "crictl": crictl(), "pause": pause()}
+def _parts(kind: Kind) -> dict[str, Path]:
+    if not kind.kubernetes:
+        return {}
+    kube = kubernetes() / "kube"
+    parts = {"kube": kube, "crictl": crictl(), "pause": pause()}
+    return {**parts, "images": images(kube)} if kind.calico else parts
 
 
 def _build(draft: Path, root: Path, kernel: Kernel, kind: Kind, parts: dict[str, Path]) -> None:
@@ -66,7 +72,7 @@ def _build(draft: Path, root: Path, kernel: Kernel, kind: Kind, parts: dict[str,
     _in_private_mounts(FINISH, stage, kernel.modules.name)
     (stage / "finish.sh").unlink()
     if parts:
-        _in_private_mounts(IMPORT, stage, parts["pause"])
+        _in_private_mounts(IMPORT, stage, *(parts[name] for name in ("pause", "images") if name in parts))
     _partition(draft / "base.raw", stage)
     shutil.rmtree(stage)
 

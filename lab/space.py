@@ -77,6 +77,11 @@ class Space:
             wait_until("the lab's processes to end", lambda: _gone(pid) and (inner is None or _gone(inner)), 30, 0.05)
         self.record.unlink(missing_ok=True)
 
+    def memory(self) -> int:
+        """Bytes that the lab's processes hold, what they share counted once."""
+        inner = self._inner()
+        return sum(_held(pid) for pid in _processes_of(inner)) if inner else 0
+
     def note(self, name: str, value: object) -> None:
         (self.place / (name + ".json")).write_text(json.dumps(value, indent=1))
 
@@ -90,6 +95,27 @@ class Space:
         child = _child(pid) if pid else None
         # Before its exec the child still shows unshare's name, and its namespaces are not complete.
         return child if child and b"keeper.py" in _command(child) else None
+
+
+def _processes_of(inner: int) -> list[int]:
+    """All processes of the PID namespace that this one is in."""
+
+    def space_of(place: Path) -> str | None:
+        try:
+            return os.readlink(place / "ns/pid")
+        except OSError:
+            return None
+
+    own = space_of(Path("/proc/%d" % inner))
+    return [int(place.name) for place in Path("/proc").glob("[0-9]*") if own and space_of(place) == own]
+
+
+def _held(pid: int) -> int:
+    try:
+        lines = Path("/proc/%d/smaps_rollup" % pid).read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
 def _child(parent: int) -> int | None:

@@ -20,8 +20,8 @@ DOCKER = {"trixie": ["docker.io", "docker-cli"], "bookworm": ["docker.io"]}
 def tree(suite: str, docker: bool) -> Path:
     packages = PACKAGES + (DOCKER[suite] if docker else [])
     recipe = {"suite": suite, "packages": packages}
-    return built("tree-%s" % suite, recipe, lambda draft: _bootstrap(draft, suite, packages), "about 80 s") / "root.tar"
+    return built("tree-%s" % suite, recipe, lambda draft: bootstrap(draft / "root.tar", suite, packages), "about 80 s") / "root.tar"
 
 
-def _bootstrap(draft: Path, suite: str, packages: list[str]) -> None:
-    run("mmdebstrap", "--quiet", "--variant=minbase", '--aptopt=APT::Install-Recommends "false"', "--include=" + ",".join(packages), suite, draft / "root.tar")
+def bootstrap(target: Path, suite: str, packages: list[str], *options: str) -> None:
+    run("mmdebstrap", "--quiet", "--variant=minbase", '--aptopt=APT::Install-Recommends "false"', "--include=" + ",".join(packages), *options, suite, target)
