@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import fcntl
-import json
 import os
 import shutil
 import sys
@@ -13,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
 
-from . import network
+from . import inventory, network
 from .calico import calico
 from .control_plane import ControlPlane
 from .disk import Kind, disk
-from .guest import Guest
+from .guest import Guest, guest_named, guests
 from .kernel import kernel
 from .kubernetes import kubernetes
 from .shell import LabError, need, say, wait_until
@@ -55,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
     command("down", down, "end everything of this lab, also after a crash")
     command("status", status, "what runs")
     command("kubectl", kubectl, "ask the lab's API server").add_argument("words", nargs=argparse.REMAINDER)
-    command("inventory", inventory, "an Ansible inventory as JSON")
+    inventory.commands(command)
     for name, words in {"ssh": "a shell or a command on a node", "exec": "a command of this machine in the lab's network"}.items():
         made = command(name, ssh if name == "ssh" else execute, words)
         if name == "ssh":
@@ -127,30 +126,15 @@ def status(_arguments: argparse.Namespace, space: Space) -> int:
     if space.keeper is None:
         print("lab %s is not up" % space.id)
         return 3
-    for guest in _guests(space):
+    for guest in guests(space):
         state = "answers" if guest.answers() else "runs, but does not answer" if guest.running else "off"
         print("%-4s %-12s %s" % (guest.name, guest.address, state))
     print("memory %.1f GiB" % (space.memory() / 2**30))
     return 0
 
 
-def inventory(_arguments: argparse.Namespace, space: Space) -> None:
-    """Run Ansible inside the lab's network with it: python -m lab exec ansible-playbook -i …"""
-    hosts = {
-        guest.name: {
-            "ansible_host": guest.address,
-            "ansible_user": "root",
-            "ansible_ssh_private_key_file": str(guest.key),
-            "ansible_python_interpreter": "/usr/bin/python3",
-        }
-        for guest in _guests(space)
-    }
-    arguments = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
-    print(json.dumps({"all": {"hosts": hosts, "vars": {"ansible_ssh_common_args": arguments}}}, indent=1))
-
-
 def ssh(arguments: argparse.Namespace, space: Space) -> None:
-    _become(_guest(space, arguments.node).ssh(*arguments.words))
+    _become(guest_named(space, arguments.node).ssh(*arguments.words))
 
 
 def execute(arguments: argparse.Namespace, space: Space) -> None:
@@ -162,7 +146,7 @@ def kubectl(arguments: argparse.Namespace, space: Space) -> None:
 
 
 def power(arguments: argparse.Namespace, space: Space) -> None:
-    guest = _guest(space, arguments.node)
+    guest = guest_named(space, arguments.node)
     if arguments.act == "start":
         made_with = kernel()
         guest.start(made_with, disk(made_with, Kind(**space.noted("kind"))))
@@ -182,19 +166,8 @@ def at_work(space: Space) -> Iterator[None]:
         yield
 
 
-def _guests(space: Space) -> list[Guest]:
-    return [Guest(space, int(place.name[1:])) for place in sorted(space.place.glob("n[1-9]"))]
-
-
-def _guest(space: Space, name: str) -> Guest:
-    for guest in _guests(space):
-        if guest.name == name:
-            return guest
-    raise LabError("lab %s has no node %s; it has %s" % (space.id, name, ", ".join(guest.name for guest in _guests(space)) or "none"))
-
-
 def _forget_all(space: Space) -> None:
-    for guest in _guests(space):
+    for guest in guests(space):
         shutil.rmtree(guest.place)
 
 

@@ -168,3 +168,15 @@ class Guest:
             directory.chmod(0o700)
         run("tar", "-C", seed, "--owner=0", "--group=0", "-cf", self.place / "seed.tar", "etc", "root")
         shutil.rmtree(seed)
+
+
+def guests(space: Space) -> list[Guest]:
+    """The nodes that a lab has, whether they run or not."""
+    return [Guest(space, int(place.name[1:])) for place in sorted(space.place.glob("n[1-9]"))]
+
+
+def guest_named(space: Space, name: str) -> Guest:
+    for guest in guests(space):
+        if guest.name == name:
+            return guest
+    raise LabError("lab %s has no node %s; it has %s" % (space.id, name, ", ".join(guest.name for guest in guests(space)) or "none"))
