@@ -111,7 +111,7 @@ def _blank(stage: Path) -> None:
     """What must be each node's own, or nobody's."""
     for key in (stage / "etc/ssh").glob("ssh_host_*"):
         key.unlink()
-    for path, text in {"etc/machine-id": "", "etc/fstab": "", "etc/hosts": "127.0.0.1 localhost\n", "etc/resolv.conf": "options timeout:1\n"}.items():
+    for path, text in {"etc/machine-id": "", "etc/fstab": "", "etc/hosts": "127.0.0.1 localhost\n"}.items():
         (stage / path).unlink(missing_ok=True)
         (stage / path).write_text(text)
     (stage / "etc/hostname").unlink(missing_ok=True)

@@ -57,8 +57,9 @@ class Guest:
         self.space.start(
             log, kernel.binary, "ubd0=%s,%s" % (self.place / "disk.cow", base), "ubd1r=%s" % (self.place / "seed.tar"), "root=/dev/ubda2", "rw",
             "mem=" + memory, "umid=" + self.name, "uml_dir=%s" % (self.space.place / "uml"),
-            "vec0:transport=raw,ifname=%s,mac=52:54:00:00:00:%02x" % (self._port(0), self.number),
+            # Made last, the first NIC also comes last in the kernel's list, where Calico's default detection takes its address.
             "vec1:transport=raw,ifname=%s,mac=52:54:00:00:01:%02x" % (self._port(1), self.number),
+            "vec0:transport=raw,ifname=%s,mac=52:54:00:00:00:%02x" % (self._port(0), self.number),
             "con=null", "con0=null,fd:1", "selinux=0", "systemd.hostname=" + self.name, "systemd.machine_id=" + self._machine_id(),
             "systemd.show_status=0", "quiet", "loglevel=3", "panic=1",
         )  # fmt: skip

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from .guest import Guest, guests
+from .policy import POLICY
 from .space import Space
 
 DOOR = Path(__file__).parent / "door.py"
@@ -24,7 +25,7 @@ def show(arguments: argparse.Namespace, space: Space) -> None:
     print(json.dumps({"all": {"hosts": list(hosts)}, "_meta": {"hostvars": hosts}} if arguments.list else {"all": {"hosts": hosts}}, indent=1))
 
 
-def _variables(guest: Guest) -> dict[str, str]:
+def _variables(guest: Guest) -> dict[str, object]:
     door = shlex.join(guest.space.inside(sys.executable, DOOR, network_only=True)) + " %h %p"
     options = {"StrictHostKeyChecking": "no", "UserKnownHostsFile": "/dev/null", "LogLevel": "ERROR", "ProxyUseFdpass": "yes", "ProxyCommand": door}
     return {
@@ -33,4 +34,5 @@ def _variables(guest: Guest) -> dict[str, str]:
         "ansible_ssh_private_key_file": str(guest.key),
         "ansible_ssh_common_args": " ".join("-o " + shlex.quote("%s=%s" % option) for option in options.items()),
         "ansible_python_interpreter": "/usr/bin/python3",
+        **POLICY,
     }

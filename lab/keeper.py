@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
+
+SERVICES = Path(__file__).with_name("services.py")
 
 
 def main() -> None:
     signal.signal(signal.SIGTERM, lambda _number, _frame: os._exit(0))
+    subprocess.Popen([sys.executable, SERVICES])
     while True:
         try:
             os.waitpid(-1, 0)

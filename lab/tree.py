@@ -9,7 +9,7 @@ from .shell import run
 
 SUITES = ("trixie", "bookworm")
 PACKAGES = [
-    *("systemd", "systemd-sysv", "udev", "dbus", "kmod", "procps", "psmisc", "util-linux", "mount", "e2fsprogs", "fdisk"),
+    *("systemd", "systemd-sysv", "systemd-timesyncd", "udev", "dbus", "kmod", "procps", "psmisc", "util-linux", "mount", "e2fsprogs", "fdisk"),
     *("openssh-server", "python3", "sudo", "ca-certificates", "curl", "jq"),
     *("iproute2", "iputils-ping", "iptables", "ipset", "conntrack", "ethtool", "socat"),
     *("containerd", "runc", "containernetworking-plugins"),

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs inside the node's new root, once, before its disk is made.
 set -e
-systemctl -q enable systemd-networkd ssh containerd lab-cpuinfo lab-seed
+systemctl -q enable systemd-networkd systemd-timesyncd ssh containerd lab-cpuinfo lab-seed
+systemctl -q mask swap.target # a node that is well has no swap; the partition that could bring it back is there
 systemctl -q disable docker.service docker.socket 2>/dev/null || true
 # Starting a process is the slow thing in a guest (tens of milliseconds), so what the lab never uses is masked.
 systemctl -q mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service fstrim.timer \

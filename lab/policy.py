@@ -1,0 +1,16 @@
+"""What a site would declare about these nodes before it lets preflight judge them: goes into the lab's inventory."""
+
+from __future__ import annotations
+
+from .control_plane import PODS, SERVICES
+from .kubernetes import VERSION
+
+POLICY = {
+    "nodecare_kubernetes_version": VERSION,
+    # The nodes have a second network, over which they must not talk to each other.
+    "nodecare_networks": {"pods": [PODS], "services": [SERVICES], "nodes": ["10.0.0.0/24"]},
+    # User-Mode-Linux has one CPU and so no cpusets. The kubelet starts all the same: it gives no pod a CPU of its own here.
+    "nodecare_disable": ["host.cgroup"],
+    # To start a process takes a guest twenty times as long as a machine: `kubelet --version` two seconds, and more while others use this machine.
+    "nodecare_timeout": 20,
+}
