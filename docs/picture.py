@@ -17,11 +17,12 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "unit")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "unit")]
 
 from browser import Browser  # noqa: E402
-from fleet import Fleet, Target, missing  # noqa: E402
 from patients import SILENT, calm  # noqa: E402
+
+from lab.fleet import Fleet, Target, missing  # noqa: E402
 
 README = ROOT / "README.md"
 PICTURE = ROOT / "docs" / "report.png"

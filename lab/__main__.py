@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import fcntl
 import os
 import shutil
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict
 
-from . import inventory, network
+from . import inventory, network, standing_fleet
 from .calico import calico
 from .control_plane import ControlPlane
 from .disk import Kind, disk
@@ -47,7 +44,7 @@ def parser() -> argparse.ArgumentParser:
 
     start = command("up", up, "build what is missing, then start the nodes")
     start.add_argument("--nodes", type=int, default=2)
-    start.add_argument("--layer", choices=LAYERS, default=LAYERS[-1], help="how much of it; each layer contains the ones before")
+    start.add_argument("--layer", choices=(*LAYERS, "fleet"), default=LAYERS[-1], help="how much of it; each contains the ones before, but for the fleet")
     start.add_argument("--suite", choices=SUITES, default=SUITES[0], help="the nodes' Debian")
     start.add_argument("--docker", action="store_true", help="with docker.io on the nodes")
     start.add_argument("--memory", default="1536M", help="of each node, at most")
@@ -55,6 +52,7 @@ def parser() -> argparse.ArgumentParser:
     command("status", status, "what runs")
     command("kubectl", kubectl, "ask the lab's API server").add_argument("words", nargs=argparse.REMAINDER)
     inventory.commands(command)
+    standing_fleet.commands(command)
     for name, words in {"ssh": "a shell or a command on a node", "exec": "a command of this machine in the lab's network"}.items():
         made = command(name, ssh if name == "ssh" else execute, words)
         if name == "ssh":
@@ -74,11 +72,13 @@ def parser() -> argparse.ArgumentParser:
 
 
 def up(arguments: argparse.Namespace, space: Space) -> None:
+    if arguments.layer == "fleet":
+        return standing_fleet.show(space, arguments.nodes)
     need()
     if not 1 <= arguments.nodes <= 9:
         raise LabError("a lab has 1 to 9 nodes, not %d" % arguments.nodes)
     kind = Kind(arguments.suite, arguments.docker, kubernetes=arguments.layer != "nodes", calico=arguments.layer == "calico")
-    with at_work(space):
+    with space.at_work():
         earlier = space.noted("kind")
         if earlier and earlier != asdict(kind):
             if space.keeper:
@@ -116,7 +116,7 @@ def join(guest: Guest) -> None:
 
 
 def down(_arguments: argparse.Namespace, space: Space) -> None:
-    with at_work(space):
+    with space.at_work():
         space.close()
     shutil.rmtree(space.place, ignore_errors=True)
     say("lab %s is gone" % space.id)
@@ -155,15 +155,6 @@ def power(arguments: argparse.Namespace, space: Space) -> None:
         guest.freeze(arguments.act == "freeze")
     else:
         getattr(guest, arguments.act)()
-
-
-@contextmanager
-def at_work(space: Space) -> Iterator[None]:
-    """One program at a time works on a lab; the lock ends with the program, however it ends."""
-    space.place.parent.mkdir(parents=True, exist_ok=True)
-    with open(space.place.parent / (".%s.lock" % space.id), "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _forget_all(space: Space) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from .cache import CACHE
@@ -25,6 +28,14 @@ class Space:
         self.place = LABS / lab_id
         self.record = self.place / "keeper"
 
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """One program at a time works on a lab; the lock ends with the program, however it ends."""
+        LABS.mkdir(parents=True, exist_ok=True)
+        with open(LABS / (".%s.lock" % self.id), "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
     @property
     def keeper(self) -> int | None:
         """The keeper's pid; None where it does not run (any more). A pid alone could be somebody else's by now."""
@@ -32,7 +43,7 @@ class Space:
             pid, born = self.record.read_text().split()
         except (FileNotFoundError, ValueError):
             return None
-        return int(pid) if _born(int(pid)) == born else None
+        return int(pid) if runs(int(pid), born) else None
 
     def open(self) -> None:
         """Make the namespaces and their bridges; a second call finds them there."""
@@ -92,9 +103,10 @@ class Space:
     def _inner(self) -> int | None:
         """The keeper's child, which is the first process of the PID namespace."""
         pid = self.keeper
-        child = _child(pid) if pid else None
-        # Before its exec the child still shows unshare's name, and its namespaces are not complete.
-        return child if child and b"keeper.py" in _command(child) else None
+        child = child_of(pid) if pid else None
+        # Before its exec the child still is unshare, with unshare's arguments, and its namespaces are not complete.
+        command = _command(child) if child else b""
+        return child if b"keeper.py" in command and not command.startswith(b"unshare") else None
 
 
 def _processes_of(inner: int) -> list[int]:
@@ -118,7 +130,7 @@ def _held(pid: int) -> int:
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
-def _child(parent: int) -> int | None:
+def child_of(parent: int) -> int | None:
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             if stat.read_text().rpartition(")")[2].split()[1] == str(parent):
@@ -135,12 +147,17 @@ def _command(pid: int) -> bytes:
         return b""
 
 
-def _born(pid: int) -> str | None:
+def _born_at(pid: int) -> str | None:
     """When a process was started, in the kernel's ticks: with the pid it names one process for ever."""
     try:
         return Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[19]
     except OSError:
         return None
+
+
+def runs(pid: int, born: str) -> bool:
+    """Whether it is this process still; one that ended can be listed for a while."""
+    return _born_at(pid) == born and not _gone(pid)
 
 
 def _gone(pid: int) -> bool:

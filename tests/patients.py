@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleet import Face, Target
+from lab.fleet import Face, Target
 
 # A quiet machine, whatever the one that the tests run on has: no swap, nothing that brings it back, no units, one link that leads out.
 CALM = {

@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 
 CHECKOUT = Path(__file__).parents[2]
-sys.path.insert(0, str(CHECKOUT / "tests"))
+sys.path.insert(0, str(CHECKOUT))
 
-from fleet import Fleet, missing, plain  # noqa: E402
+from lab.fleet import Fleet, missing, plain  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results"
 BIN = Path(os.environ.get("NODECARE_ANSIBLE") or Path(sys.executable).parent)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from fleet import CHECKOUT, Fleet, missing
 from patients import TARGETS
+
+from lab.fleet import CHECKOUT, Fleet, missing
 
 BIN = Path(os.environ.get("NODECARE_ANSIBLE") or Path(sys.executable).parent)
 

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 
-from fleet import CHECKOUT
+from lab.fleet import CHECKOUT
 
 
 def test_the_probe_is_small_and_judging_it_works(tmp_path):

@@ -9,8 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 from cores import OLDEST, installed
-from fleet import CHECKOUT, PATH
 from patients import HOSTILE_LINKS
+
+from lab.fleet import CHECKOUT, PATH
 
 PATIENCE = 3  # seconds that a look at a daemon may take here
 AREAS = ("swap", "links", "kubelet", "load", "host")

@@ -3,6 +3,8 @@
 A *face* is what the commands of one target see: its own mounts, links and host name, made of namespaces that hang on one
 process. sshd itself stays outside, so that the target can be reached. Faces need root; plain targets run as anybody.
 
+Benchmarks and integration tests open fleets of their own; standing_fleet.py keeps one in a lab.
+
 Everything ends with the process that opened the fleet, even when that is killed: the kernel ends the listeners and the
 faces with it, and their namespaces vanish with them.
 """
@@ -26,6 +28,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .shell import LabError
+
 CHECKOUT = Path(__file__).parents[1]
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 LISTEN_AT_MOST = 13  # sshd takes up to 16 addresses
@@ -34,7 +38,7 @@ PROGRAMS = {"sshd": "openssh-server", "ssh": "openssh-client", "ssh-keygen": "op
 FACE_PROGRAMS = {"nsenter": "util-linux", "unshare": "util-linux", "mount": "mount", "ip": "iproute2"}
 
 
-class FleetError(Exception):
+class FleetError(LabError):
     """Why the targets could not be started."""
 
 
@@ -70,8 +74,10 @@ def missing(faces: bool = False) -> str | None:
 class Fleet:
     """Targets by name; ``with Fleet(...)`` starts them and ends them."""
 
-    def __init__(self, targets: Mapping[str, Target]) -> None:
+    def __init__(self, targets: Mapping[str, Target], place: Path | None = None) -> None:
+        """Its files are in ``place``, else in a directory that vanishes with the fleet."""
         self.targets = dict(targets)
+        self.place = place
         self.addresses = {name: "127.77.%d.%d" % divmod(number, 250) for number, name in enumerate(self.targets, start=1)}
         self.user = getpass.getuser()
         self.python = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or sys.executable
@@ -82,7 +88,7 @@ class Fleet:
     def __enter__(self) -> Fleet:
         with self._open:
             # Short, because a path to a socket may have 107 bytes; private, because whoever can open a control socket is logged in.
-            self.place = Path(self._open.enter_context(tempfile.TemporaryDirectory(prefix="nc-")))
+            self.place = self.place or Path(self._open.enter_context(tempfile.TemporaryDirectory(prefix="nc-")))
             self.log = self.place / "sshd.log"
             self._keys()
             self._listen({name: self._wear(name, target.face) for name, target in self.targets.items() if target.face and target.listens})
