@@ -14,6 +14,7 @@ from .shell import LabError, run, succeeds, wait_until
 from .space import Space
 
 MEMORY = "1536M"
+NICS = ("vec0", "vec1")
 BOOT_LIMIT = 240  # a busy two-core machine boots three guests at once in well under this
 SSH = ["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", "ConnectTimeout=10", "-o", "BatchMode=yes"]
 
@@ -89,8 +90,8 @@ class Guest:
 
     # -- use -----------------------------------------------------------------------------------------------------------
 
-    def ssh(self, *command: str) -> list[str]:
-        return self.space.inside("ssh", "-i", self.key, *SSH, "root@" + self.address, *command, network_only=True)
+    def ssh(self, *command: str, address: str | None = None) -> list[str]:
+        return self.space.inside("ssh", "-i", self.key, *SSH, "root@" + (address or self.address), *command, network_only=True)
 
     def do(self, *command: str) -> str:
         return run(*self.ssh(*command))
@@ -122,13 +123,16 @@ class Guest:
                 found.append(int(line.parent.name))
         return found
 
+    def port_on_bridge(self, number: int) -> str:
+        return "%sb%d" % (self.name, number)
+
     def _port(self, number: int) -> str:
         return "%sv%d" % (self.name, number)
 
     def _plug(self) -> None:
         """A veth pair for each of the guest's NICs. A raw socket sees unfinished checksums unless the offloads are off."""
         for number, bridge in enumerate(("lan0", "lan1")):
-            port, peer = self._port(number), "%sb%d" % (self.name, number)
+            port, peer = self._port(number), self.port_on_bridge(number)
             if succeeds(*self.space.inside("ip", "link", "show", port)):
                 continue
             lines = ["link add %s type veth peer name %s" % (port, peer), "link set %s master %s" % (peer, bridge)]

@@ -74,6 +74,7 @@ PACKAGES = {
     "ssh-keygen": "openssh-client",
     "unshare": "util-linux",
     "nsenter": "util-linux",
+    "nft": "nftables",
 }
 
 
