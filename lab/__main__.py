@@ -9,7 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
-from . import faults, inventory, network, standing_fleet
+from . import autodetect, faults, inventory, network, operator, standing_fleet
 from .calico import calico
 from .control_plane import ControlPlane
 from .disk import Kind, disk
@@ -54,6 +54,8 @@ def parser() -> argparse.ArgumentParser:
     inventory.commands(command)
     standing_fleet.commands(command)
     faults.commands(command)
+    autodetect.commands(command)
+    operator.commands(command)
     for name, words in {"ssh": "a shell or a command on a node", "exec": "a command of this machine in the lab's network"}.items():
         made = command(name, ssh if name == "ssh" else execute, words)
         if name == "ssh":

@@ -1,0 +1,1 @@
+// A function without a body is allowed only beside a file of assembler.
