@@ -32,6 +32,8 @@ def _variables(guest: Guest) -> dict[str, object]:
         "ansible_host": guest.address,
         "ansible_user": "root",
         "ansible_ssh_private_key_file": str(guest.key),
+        # Nodes of other labs have the same addresses, by which alone ssh would find a connection of theirs that is still open.
+        "ansible_control_path": "%%(directory)s/lab-%s-%s-%s" % (guest.space.id, guest.space.keeper, guest.name),
         "ansible_ssh_common_args": " ".join("-o " + shlex.quote("%s=%s" % option) for option in options.items()),
         "ansible_python_interpreter": "/usr/bin/python3",
         **POLICY,
