@@ -102,8 +102,6 @@ def up(arguments: argparse.Namespace, space: Space) -> None:
         with ThreadPoolExecutor() as pool:
             for guest, seconds in zip(guests, pool.map(Guest.wait, guests)):
                 say("%s answers at %s after %.0f s" % (guest.name, guest.address, seconds))
-            if plane:
-                list(pool.map(join, guests))
         if plane:
             seconds = wait_until("the kubelets to register", lambda: all(plane.knows(guest.name) for guest in guests), 240)
             say("all nodes are registered after %.0f s" % seconds)
@@ -111,11 +109,6 @@ def up(arguments: argparse.Namespace, space: Space) -> None:
             seconds = network.wait(plane, [guest.name for guest in guests])
             say("Calico and kube-proxy are ready everywhere after %.0f s" % seconds)
         say("lab %s is up, with %.1f GiB of memory" % (space.id, space.memory() / 2**30))
-
-
-def join(guest: Guest) -> None:
-    """What a node needs beside its image: no swap, now and after a reboot. Its kubelet then starts by itself."""
-    guest.do("swapoff -a && systemctl -q mask swap.target && systemctl restart kubelet")
 
 
 def down(_arguments: argparse.Namespace, space: Space) -> None:
