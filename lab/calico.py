@@ -108,7 +108,9 @@ def _copy(source: Path, target: Path) -> None:
 
 def _build_images(draft: Path, parts: Calico, kube: Path) -> None:
     base = draft / "base.tar"
-    bootstrap(base, "bookworm", BASE_PACKAGES, "--customize-hook=rm -rf $1/dev/* $1/var/cache/* $1/usr/share/doc $1/usr/share/man $1/usr/share/locale")
+    bootstrap(
+        base, "bookworm", BASE_PACKAGES, "--skip=output/dev", '--customize-hook=cd "$1" && rm -rf var/cache/* usr/share/doc usr/share/man usr/share/locale'
+    )
     layer = draft / "layer.tar"
     _fill(draft / "stage", parts, kube)
     run("tar", "-C", draft / "stage", "--numeric-owner", "-cf", layer, ".")
