@@ -37,8 +37,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--id", default="lab", help="which lab; several can stand side by side")
     commands = top.add_subparsers(required=True, metavar="command")
 
-    def command(name: str, do, words: str) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=words, description=words)
+    def command(name: str, do, words: str, **settings) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=words, description=words, **settings)
         made.set_defaults(do=do)
         return made
 
@@ -50,14 +50,17 @@ def parser() -> argparse.ArgumentParser:
     start.add_argument("--memory", default="1536M", help="of each node, at most")
     command("down", down, "end everything of this lab, also after a crash")
     command("status", status, "what runs")
-    command("kubectl", kubectl, "ask the lab's API server").add_argument("words", nargs=argparse.REMAINDER)
     inventory.commands(command)
     standing_fleet.commands(command)
     faults.commands(command)
     autodetect.commands(command)
     operator.commands(command)
-    for name, words in {"ssh": "a shell or a command on a node", "exec": "a command of this machine in the lab's network"}.items():
-        made = command(name, ssh if name == "ssh" else execute, words)
+    for name, do, words in (
+        ("ssh", ssh, "a shell or a command on a node"),
+        ("exec", execute, "a command of this machine in the lab's network"),
+        ("kubectl", kubectl, "ask the lab's API server"),
+    ):
+        made = command(name, do, words, prefix_chars="\0", add_help=False)  # every option is for the program
         if name == "ssh":
             made.add_argument("node")
         made.add_argument("words", nargs=argparse.REMAINDER)
@@ -134,7 +137,7 @@ def ssh(arguments: argparse.Namespace, space: Space) -> None:
 
 
 def execute(arguments: argparse.Namespace, space: Space) -> None:
-    _become(space.inside(*[word for word in arguments.words if word != "--"], network_only=True))
+    _become(space.inside(*arguments.words[arguments.words[:1] == ["--"] :], network_only=True))
 
 
 def kubectl(arguments: argparse.Namespace, space: Space) -> None:
