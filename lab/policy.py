@@ -13,4 +13,6 @@ POLICY = {
     "nodecare_disable": ["host.cgroup"],
     # To start a process takes a guest twenty times as long as a machine: `kubelet --version` two seconds, and more while others use this machine.
     "nodecare_timeout": 20,
+    # A guest's only CPU is what the machine leaves to it, and a guest cannot see what is taken by others: they make its own tasks wait.
+    "nodecare_thresholds": {"load_per_cpu": 6, "runtime_slow_s": 10},
 }
