@@ -50,6 +50,7 @@ def parser() -> argparse.ArgumentParser:
     start.add_argument("--memory", default="1536M", help="of each node, at most")
     command("down", down, "end everything of this lab, also after a crash")
     command("status", status, "what runs")
+    command("old-calico-start", old_calico_start, "let calico-node pods that start from now on choose their address as an old Calico did")
     inventory.commands(command)
     standing_fleet.commands(command)
     faults.commands(command)
@@ -130,6 +131,11 @@ def status(_arguments: argparse.Namespace, space: Space) -> int:
         print("%-4s %-12s %s" % (guest.name, guest.address, state))
     print("memory %.1f GiB" % (space.memory() / 2**30))
     return 0
+
+
+def old_calico_start(_arguments: argparse.Namespace, space: Space) -> None:
+    with space.at_work():
+        network.old_start(ControlPlane(space, kubernetes()), guests(space))
 
 
 def ssh(arguments: argparse.Namespace, space: Space) -> None:

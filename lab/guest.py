@@ -96,6 +96,13 @@ class Guest:
     def do(self, *command: str) -> str:
         return run(*self.ssh(*command))
 
+    def put(self, file: Path, path: str) -> None:
+        """A copy of a file, with its mode, at this path on the node."""
+        mode = "%o" % (file.stat().st_mode & 0o777)
+        words = 'mkdir -p "$(dirname %s)" && cat > %s.new && chmod %s %s.new && mv %s.new %s' % (path, path, mode, path, path, path)
+        with open(file, "rb") as content:
+            run(*self.ssh(words), stdin=content)
+
     def answers(self) -> bool:
         return succeeds(*self.ssh("true"), timeout=15)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 
+from . import autodetect
 from .calico import VERSION, Calico
 from .control_plane import ADDRESS, PODS, ControlPlane
-from .shell import say, wait_until
+from .guest import Guest
+from .shell import LabError, say, wait_until
 
 NAMESPACE = "kube-system"
 # The manifest's pods read this optional ConfigMap into their environment, so what the lab needs goes there and not into the manifest.
@@ -27,6 +29,7 @@ POOL = {
     "spec": {"cidr": PODS, "ipipMode": "Never", "vxlanMode": "Never", "natOutgoing": True, "blockSize": 26, "nodeSelector": "all()"},
 }
 DAEMONS = {"calico-node": "k8s-app=calico-node", "kube-proxy": "k8s-app=kube-proxy"}
+OLD_PLACE = "/opt/nodecare-lab"
 READY_LIMIT = 900  # the probes are upstream's; on a busy machine a node with Calico takes minutes
 
 
@@ -47,6 +50,26 @@ def apply(plane: ControlPlane, calico: Calico) -> None:
 APPLY = ("apply", "--server-side", "--force-conflicts", "--filename=-")
 
 
+def old_start(plane: ControlPlane, lab: list[Guest]) -> None:
+    """Start-up and the address monitor of an older Calico, which still take a docker bridge's address; the rest stays.
+
+    A pod gets it only when it is deleted, so that each node can be made to fall when a story wants it to.
+    """
+    program = autodetect.calico_node_322()
+    for guest in lab:
+        guest.put(program, "%s/calico-node" % OLD_PLACE)
+    shell = "sed -i 's#calico-node -startup#%(new)s -startup#' /etc/rc.local; sed -i 's#calico-node -monitor#%(new)s -monitor#' %(monitor)s; exec start_runit"
+    container = {
+        "name": "calico-node",
+        "command": ["sh", "-c", shell % {"new": OLD_PLACE + "/calico-node", "monitor": "/etc/service/available/monitor-addresses/run"}],
+        "volumeMounts": [{"name": "old-start", "mountPath": OLD_PLACE}],
+    }
+    pod = {"containers": [container], "volumes": [{"name": "old-start", "hostPath": {"path": OLD_PLACE}}]}
+    patch = {"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": None}, "template": {"spec": pod}}}
+    plane.ask("-n", NAMESPACE, "patch", "daemonset", "calico-node", "--patch", json.dumps(patch))
+    say("the next calico-node pod on each node starts as Calico v%s did; delete one to see it" % autodetect.OLD)
+
+
 def wait(plane: ControlPlane, nodes: list[str]) -> float:
     """Until the daemons are ready on all nodes, and Calico's controllers somewhere; tells what it waits for when that changes."""
     told = ""
@@ -63,7 +86,10 @@ def wait(plane: ControlPlane, nodes: list[str]) -> float:
 
 
 def _missing(plane: ControlPlane, nodes: list[str]) -> str:
-    pods = json.loads(plane.ask("-n", NAMESPACE, "get", "pods", "-o", "json"))["items"]
+    try:
+        pods = json.loads(plane.ask("-n", NAMESPACE, "get", "pods", "-o", "json", "--request-timeout=30s"))["items"]
+    except LabError:
+        return "the API server to answer"
     words = []
     for node in nodes:
         lacking = [name for name, label in DAEMONS.items() if not any(_is_ready(pod) for pod in pods if _labelled(pod, label) and _node_of(pod) == node)]

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 START = time.monotonic()
 Word = str | Path | int
@@ -22,12 +23,12 @@ def say(message: str) -> None:
     print("[%6.1f s] %s" % (time.monotonic() - START, message), file=sys.stderr, flush=True)
 
 
-def run(*argv: Word, stdin: str | None = None, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
+def run(*argv: Word, stdin: str | BinaryIO | None = None, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
     """The output of a program that must succeed."""
     words = [str(word) for word in argv]
     done = subprocess.run(
         words,
-        input=stdin,
+        **({"input": stdin} if isinstance(stdin, str) else {"stdin": stdin or subprocess.DEVNULL}),
         cwd=cwd,
         env={**os.environ, **(env or {})},
         stdout=subprocess.PIPE,
