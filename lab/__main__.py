@@ -11,11 +11,11 @@ from dataclasses import asdict
 
 from . import autodetect, faults, inventory, network, operator, standing_fleet
 from .calico import calico
-from .control_plane import ControlPlane
+from .control_plane import ControlPlane, Plan
 from .disk import Kind, disk
 from .guest import Guest, guest_named, guests
 from .kernel import kernel
-from .kubernetes import kubernetes
+from .kubernetes import MINORS, VERSION
 from .shell import LabError, need, say, wait_until
 from .space import Space
 from .tree import SUITES
@@ -47,6 +47,9 @@ def parser() -> argparse.ArgumentParser:
     start.add_argument("--layer", choices=(*LAYERS, "fleet"), default=LAYERS[-1], help="how much of it; each contains the ones before, but for the fleet")
     start.add_argument("--suite", choices=SUITES, default=SUITES[0], help="the nodes' Debian")
     start.add_argument("--docker", action="store_true", help="with docker.io on the nodes")
+    start.add_argument("--kubernetes", choices=MINORS, default=next(iter(MINORS)), help="its minor version")
+    start.add_argument("--etcd", type=int, choices=(1, 3), default=1, help="its members")
+    start.add_argument("--api-servers", type=int, choices=(1, 2), default=1)
     start.add_argument("--memory", default="1536M", help="of each node, at most")
     command("down", down, "end everything of this lab, also after a crash")
     command("status", status, "what runs")
@@ -66,14 +69,14 @@ def parser() -> argparse.ArgumentParser:
             made.add_argument("node")
         made.add_argument("words", nargs=argparse.REMAINDER)
     for name, words in {
-        "cut": "pull a node's plug",
-        "start": "power a node on again",
-        "freeze": "stop a node's time",
-        "thaw": "let a frozen node go on",
+        "cut": "pull a node's plug, or kill a member of the control plane",
+        "start": "power a node on again, or start such a member",
+        "freeze": "stop the time of a node or member",
+        "thaw": "let a frozen node or member go on",
         "forget": "throw a node's disk away",
     }.items():
         made = command(name, power, words)
-        made.add_argument("node")
+        made.add_argument("node", help="such as n1, etcd-1 or kube-apiserver-1" if name != "forget" else None)
         made.set_defaults(act=name)
     return top
 
@@ -84,18 +87,23 @@ def up(arguments: argparse.Namespace, space: Space) -> None:
     need()
     if not 1 <= arguments.nodes <= 9:
         raise LabError("a lab has 1 to 9 nodes, not %d" % arguments.nodes)
-    kind = Kind(arguments.suite, arguments.docker, kubernetes=arguments.layer != "nodes", calico=arguments.layer == "calico")
+    plan = Plan(MINORS[arguments.kubernetes], arguments.etcd, arguments.api_servers)
+    kind = Kind(arguments.suite, arguments.docker, plan.kubernetes if arguments.layer != "nodes" else "", calico=arguments.layer == "calico")
+    if kind.calico and plan.kubernetes != VERSION:
+        raise LabError("the lab's images for Calico are for Kubernetes %s; with %s take --layer cluster" % (VERSION, plan.kubernetes))
+    wanted = {"kind": asdict(kind), "control-plane": asdict(plan) if kind.kubernetes else {}}
     with space.at_work():
-        earlier = space.noted("kind")
-        if earlier and earlier != asdict(kind):
+        earlier = {name: space.noted(name) for name in wanted}
+        if earlier["kind"] and earlier != wanted:
             if space.keeper:
                 raise LabError("lab %s stands with %s; take it down first: python -m lab --id %s down" % (space.id, earlier, space.id))
             _forget_all(space)
         kernel_of = kernel()
         base = disk(kernel_of, kind)
         space.open()
-        space.note("kind", asdict(kind))
-        plane = ControlPlane(space, kubernetes()) if kind.kubernetes else None
+        for name, what in wanted.items():
+            space.note(name, what)
+        plane = ControlPlane(space) if kind.kubernetes else None
         if plane:
             plane.start()
         guests = [Guest(space, number) for number in range(1, arguments.nodes + 1)]
@@ -129,13 +137,16 @@ def status(_arguments: argparse.Namespace, space: Space) -> int:
     for guest in guests(space):
         state = "answers" if guest.answers() else "runs, but does not answer" if guest.running else "off"
         print("%-4s %-12s %s" % (guest.name, guest.address, state))
+    if space.noted("control-plane"):
+        for name, state in ControlPlane(space).states().items():
+            print("%-24s %s" % (name, state))
     print("memory %.1f GiB" % (space.memory() / 2**30))
     return 0
 
 
 def old_calico_start(_arguments: argparse.Namespace, space: Space) -> None:
     with space.at_work():
-        network.old_start(ControlPlane(space, kubernetes()), guests(space))
+        network.old_start(ControlPlane(space), guests(space))
 
 
 def ssh(arguments: argparse.Namespace, space: Space) -> None:
@@ -147,10 +158,13 @@ def execute(arguments: argparse.Namespace, space: Space) -> None:
 
 
 def kubectl(arguments: argparse.Namespace, space: Space) -> None:
-    _become(ControlPlane(space, kubernetes()).kubectl(*arguments.words))
+    _become(ControlPlane(space).kubectl(*arguments.words))
 
 
 def power(arguments: argparse.Namespace, space: Space) -> None:
+    plane = ControlPlane(space)
+    if arguments.node in plane.members() and arguments.act != "forget":
+        return plane.power(arguments.node, arguments.act)
     guest = guest_named(space, arguments.node)
     if arguments.act == "start":
         made_with = kernel()
@@ -165,6 +179,7 @@ def power(arguments: argparse.Namespace, space: Space) -> None:
 def _forget_all(space: Space) -> None:
     for guest in guests(space):
         shutil.rmtree(guest.place)
+    shutil.rmtree(space.place / "control-plane", ignore_errors=True)
 
 
 def _become(argv: list[str]) -> None:

@@ -1,14 +1,25 @@
-"""The control plane: etcd, API server, controller manager and scheduler as processes in the lab's namespaces."""
+"""The control plane: etcd, API servers, controller manager and scheduler as processes in the lab's namespaces.
+
+There can be three members of etcd and two API servers, so that quorums can be lost. Nodes, users, controller manager and
+scheduler all ask the first API server.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from .kubernetes import VERSION
-from .shell import run, say, succeeds, wait_until
+from .daemon import Daemon
+from .kubernetes import VERSION, kubernetes
+from .shell import LabError, Word, run, say, succeeds, wait_until
 from .space import Space
 
-ADDRESS = "10.0.0.1"
+ADDRESSES = ("10.0.0.1", "10.0.0.2", "10.0.0.3")  # of the first, second and third member
+ADDRESS = ADDRESSES[0]
+PORT = 6443
+READY_LIMIT = 300
+OWN_GROUP = 6443  # what the control plane itself asks the API server is told by its group, so that others' path to it can fail
 SERVICES = "10.96.0.0/16"
 PODS = "192.168.0.0/16"
 CONFIG = """\
@@ -16,9 +27,9 @@ apiVersion: kubeadm.k8s.io/v1beta4
 kind: ClusterConfiguration
 kubernetesVersion: v%(version)s
 certificatesDir: %(pki)s
-controlPlaneEndpoint: %(address)s:6443
+controlPlaneEndpoint: %(address)s:%(port)s
 networking: {serviceSubnet: %(services)s, podSubnet: %(pods)s}
-apiServer: {certSANs: [127.0.0.1, %(address)s]}
+apiServer: {certSANs: [%(addresses)s]}
 imageRepository: localhost
 ---
 apiVersion: kubeproxy.config.k8s.io/v1alpha1
@@ -29,7 +40,7 @@ conntrack: {maxPerCore: 0}
 ---
 apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
-localAPIEndpoint: {advertiseAddress: %(address)s, bindPort: 6443}
+localAPIEndpoint: {advertiseAddress: %(address)s, bindPort: %(port)s}
 nodeRegistration: {name: cp}
 """
 CERTIFICATES = ("ca", "apiserver", "apiserver-kubelet-client", "front-proxy-ca", "front-proxy-client", "sa")
@@ -40,10 +51,20 @@ USERS = {
 }
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What a lab's control plane consists of."""
+
+    kubernetes: str = VERSION
+    etcd: int = 1
+    api_servers: int = 1
+
+
 class ControlPlane:
-    def __init__(self, space: Space, programs: Path) -> None:
+    def __init__(self, space: Space, plan: Plan | None = None) -> None:
+        """The control plane that stands in the lab, or the one that is planned."""
         self.space = space
-        self.programs = programs
+        self.plan = plan or Plan(**space.noted("control-plane"))
         self.place = space.place / "control-plane"
         self.pki = self.place / "pki"
 
@@ -51,30 +72,60 @@ class ControlPlane:
     def kubeconfig(self) -> Path:
         return self.place / "admin.conf"
 
+    @cached_property
+    def programs(self) -> Path:
+        return kubernetes(self.plan.kubernetes)
+
     def start(self) -> None:
         self.place.mkdir(parents=True, exist_ok=True)
+        for address in ADDRESSES[1 : max(self.plan.etcd, self.plan.api_servers)]:
+            run(*self.space.inside("ip", "address", "replace", address + "/24", "dev", "lan0"))
         self._credentials()
-        if not self.ready():
-            for name, arguments in self._components().items():
-                self.space.start(self.place / (name + ".log"), self.programs / name, *arguments)
-            seconds = wait_until("the API server", self.ready, 120)
-            # Without it the API server may not ask kubelets for logs and exec.
-            self._grant("nodecare-lab:kubelet-api", "system:kubelet-api-admin", "kube-apiserver-kubelet-client")
-            say("control plane ready after %.0f s" % seconds)
+        for name in self.members():
+            self.start_member(name)
+        seconds = wait_until("the control plane", self.ready, READY_LIMIT)
+        # Without it the API server may not ask kubelets for logs and exec.
+        self._grant("nodecare-lab:kubelet-api", "system:kubelet-api-admin", "kube-apiserver-kubelet-client")
+        say("control plane ready after %.0f s" % seconds)
 
     def ready(self) -> bool:
-        return succeeds(*self.kubectl("get", "--raw", "/readyz"), timeout=10)
+        servers = ["https://%s:%d" % (address, PORT) for address in ADDRESSES[: self.plan.api_servers]]
+        return all(succeeds(*self._own("kubectl", "--server", one, "get", "--raw", "/readyz"), timeout=10) for one in servers)
 
     def kubectl(self, *words: str) -> list[str]:
+        """As a user asks, by the path that can be made to fail."""
         return self.space.inside(self.programs / "kubectl", "--kubeconfig", self.kubeconfig, *words, network_only=True)
 
     def ask(self, *words: str, stdin: str | None = None) -> str:
-        return run(*self.kubectl(*words), stdin=stdin)
+        return run(*self._own("kubectl", *words), stdin=stdin)
+
+    # -- members -------------------------------------------------------------------------------------------------------
+
+    def members(self) -> list[str]:
+        return list(self._components())
+
+    def member(self, name: str) -> Daemon:
+        if name not in self.members():
+            raise LabError("the control plane of lab %s has no %s; it has %s" % (self.space.id, name, ", ".join(self.members())))
+        return Daemon(self.space, name, self.place)
+
+    def start_member(self, name: str) -> None:
+        program, *arguments = self._components()[name]
+        self.member(name).start("setpriv", "--regid", OWN_GROUP, "--clear-groups", self.programs / program, *arguments)
+
+    def power(self, name: str, act: str) -> None:
+        member = self.member(name)
+        {"cut": member.kill, "start": lambda: self.start_member(name), "freeze": lambda: member.freeze(True), "thaw": lambda: member.freeze(False)}[act]()
+
+    def states(self) -> dict[str, str]:
+        return {name: self.member(name).state for name in self.members()}
+
+    # -- parts ---------------------------------------------------------------------------------------------------------
 
     def add_kube_proxy(self) -> None:
         """As kubeadm does it: a DaemonSet whose image the nodes have."""
         words = ["addon", "kube-proxy", "--config", self.place / "kubeadm.yaml", "--kubeconfig", self.kubeconfig]
-        run(*self.space.inside(self.programs / "kubeadm", "init", "phase", *words))
+        run(*self._inside("kubeadm", "init", "phase", *words))
 
     def node_files(self, node: str) -> dict[str, str]:
         """What a node's kubelet needs to join."""
@@ -84,46 +135,68 @@ class ControlPlane:
         }
 
     def knows(self, node: str) -> bool:
-        return succeeds(*self.kubectl("get", "node", node), timeout=10)
+        return succeeds(*self._own("kubectl", "get", "node", node), timeout=10)
+
+    def _own(self, *words: Word) -> list[str]:
+        program, *arguments = words
+        return self._inside(program, "--kubeconfig", self.kubeconfig, *arguments)
+
+    def _inside(self, program: Word, *arguments: Word) -> list[str]:
+        """One of Kubernetes' programs as the control plane's own."""
+        return self.space.inside("setpriv", "--regid", OWN_GROUP, "--clear-groups", self.programs / str(program), *arguments, network_only=True)
 
     def _grant(self, name: str, role: str, user: str) -> None:
-        if not succeeds(*self.kubectl("get", "clusterrolebinding", name)):
+        if not succeeds(*self._own("kubectl", "get", "clusterrolebinding", name)):
             self.ask("create", "clusterrolebinding", name, "--clusterrole=" + role, "--user=" + user)
 
     def _credentials(self) -> None:
         config = self.place / "kubeadm.yaml"
-        config.write_text(CONFIG % {"version": VERSION, "pki": self.pki, "address": ADDRESS, "services": SERVICES, "pods": PODS})
+        words = {"version": self.plan.kubernetes, "pki": self.pki, "address": ADDRESS, "port": PORT, "services": SERVICES, "pods": PODS}
+        config.write_text(CONFIG % {**words, "addresses": ", ".join(("127.0.0.1", *ADDRESSES))})
         for name in CERTIFICATES:
             if not (self.pki / (name + ".key")).exists():
-                run(*self.space.inside(self.programs / "kubeadm", "init", "phase", "certs", name, "--config", config))
+                run(*self._inside("kubeadm", "init", "phase", "certs", name, "--config", config))
         for name, (user, group) in USERS.items():
             if not (self.place / (name + ".conf")).exists():
                 (self.place / (name + ".conf")).write_text(self._kubeconfig(user, group))
 
     def _kubeconfig(self, user: str, group: str | None) -> str:
         words = ["--client-name", user, "--config", str(self.place / "kubeadm.yaml"), *(["--org", group] if group else [])]
-        text = run(*self.space.inside(self.programs / "kubeadm", "kubeconfig", "user", *words))
+        text = run(*self._inside("kubeadm", "kubeconfig", "user", *words))
         return text[text.index("apiVersion:") :]  # warnings come first
 
     def _components(self) -> dict[str, list[str]]:
-        pki, etcd = self.pki, "http://127.0.0.1:2379"
+        """The command line of each member, by its name."""
+        pki = self.pki
         return {
-            "etcd": [
-                "--data-dir=%s" % (self.place / "etcd"), "--unsafe-no-fsync", "--listen-client-urls=" + etcd, "--advertise-client-urls=" + etcd,
-                "--listen-peer-urls=http://127.0.0.1:2380",
-            ],
-            "kube-apiserver": [
-                "--etcd-servers=" + etcd, "--service-cluster-ip-range=" + SERVICES, "--advertise-address=" + ADDRESS, "--secure-port=6443",
-                "--tls-cert-file=%s/apiserver.crt" % pki, "--tls-private-key-file=%s/apiserver.key" % pki, "--client-ca-file=%s/ca.crt" % pki,
-                "--kubelet-client-certificate=%s/apiserver-kubelet-client.crt" % pki, "--kubelet-client-key=%s/apiserver-kubelet-client.key" % pki,
-                "--kubelet-preferred-address-types=InternalIP", "--service-account-issuer=https://kubernetes.default.svc",
-                "--service-account-key-file=%s/sa.pub" % pki, "--service-account-signing-key-file=%s/sa.key" % pki, "--authorization-mode=Node,RBAC",
-                "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true", "--enable-bootstrap-token-auth=true",
-            ],
+            **{"etcd-%d" % number: self._etcd(number, address) for number, address in enumerate(ADDRESSES[: self.plan.etcd], start=1)},
+            **{"kube-apiserver-%d" % number: self._api_server(address) for number, address in enumerate(ADDRESSES[: self.plan.api_servers], start=1)},
             "kube-controller-manager": [
+                "kube-controller-manager",
                 "--kubeconfig=%s/controller-manager.conf" % self.place, "--use-service-account-credentials", "--leader-elect=false",
                 "--service-account-private-key-file=%s/sa.key" % pki, "--root-ca-file=%s/ca.crt" % pki, "--cluster-signing-cert-file=%s/ca.crt" % pki,
                 "--cluster-signing-key-file=%s/ca.key" % pki, "--controllers=*,bootstrapsigner,tokencleaner",
             ],
-            "kube-scheduler": ["--kubeconfig=%s/scheduler.conf" % self.place, "--leader-elect=false"],
+            "kube-scheduler": ["kube-scheduler", "--kubeconfig=%s/scheduler.conf" % self.place, "--leader-elect=false"],
         }  # fmt: skip
+
+    def _etcd(self, number: int, address: str) -> list[str]:
+        peers = ["etcd-%d=http://%s:2380" % (one, where) for one, where in enumerate(ADDRESSES[: self.plan.etcd], start=1)]
+        client, peer = "http://%s:2379" % address, "http://%s:2380" % address
+        return [
+            "etcd", "--name=etcd-%d" % number, "--data-dir=%s" % (self.place / ("etcd-%d" % number)), "--unsafe-no-fsync",
+            "--listen-client-urls=" + client, "--advertise-client-urls=" + client, "--listen-peer-urls=" + peer,
+            "--initial-advertise-peer-urls=" + peer, "--initial-cluster=" + ",".join(peers),
+        ]  # fmt: skip
+
+    def _api_server(self, address: str) -> list[str]:
+        pki = self.pki
+        return [
+            "kube-apiserver", "--etcd-servers=" + ",".join("http://%s:2379" % one for one in ADDRESSES[: self.plan.etcd]),
+            "--service-cluster-ip-range=" + SERVICES, "--advertise-address=" + address, "--bind-address=" + address, "--secure-port=%d" % PORT,
+            "--tls-cert-file=%s/apiserver.crt" % pki, "--tls-private-key-file=%s/apiserver.key" % pki, "--client-ca-file=%s/ca.crt" % pki,
+            "--kubelet-client-certificate=%s/apiserver-kubelet-client.crt" % pki, "--kubelet-client-key=%s/apiserver-kubelet-client.key" % pki,
+            "--kubelet-preferred-address-types=InternalIP", "--service-account-issuer=https://kubernetes.default.svc",
+            "--service-account-key-file=%s/sa.pub" % pki, "--service-account-signing-key-file=%s/sa.key" % pki, "--authorization-mode=Node,RBAC",
+            "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true", "--enable-bootstrap-token-auth=true",
+        ]  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .shell import LabError, Word, wait_until
-from .space import Space, child_of, runs
+from .space import Space, child_of, is_stopped, runs
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,11 @@ class Daemon:
     @property
     def running(self) -> bool:
         return bool(self._processes())
+
+    @property
+    def state(self) -> str:
+        processes = self._processes()
+        return "off" if not processes else "frozen" if is_stopped(processes[0]) else "runs"
 
     def kill(self) -> None:
         self._signal(signal.SIGKILL)

@@ -30,12 +30,13 @@ class Kind:
 
     suite: str = SUITES[0]
     docker: bool = False
-    kubernetes: bool = False
+    kubernetes: str = ""  # its version
     calico: bool = False
 
     @property
     def name(self) -> str:
-        return "-".join([self.suite, *(name for name in ("docker", "kubernetes", "calico") if getattr(self, name))])
+        names = {"docker": self.docker, "kubernetes-" + self.kubernetes: self.kubernetes, "calico": self.calico}
+        return "-".join([self.suite, *(name for name, is_in in names.items() if is_in)])
 
 
 def disk(kernel: Kernel, kind: Kind) -> Path:
@@ -51,7 +52,7 @@ def disk(kernel: Kernel, kind: Kind) -> Path:
 def _parts(kind: Kind) -> dict[str, Path]:
     if not kind.kubernetes:
         return {}
-    kube = kubernetes() / "kube"
+    kube = kubernetes(kind.kubernetes) / "kube"
     parts = {"kube": kube, "crictl": crictl(), "pause": pause()}
     return {**parts, "images": images(kube)} if kind.calico else parts
 

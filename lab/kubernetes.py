@@ -11,11 +11,8 @@ from .go import build
 VERSIONS = ("1.36.3", "1.34.4")  # the first is the lab's own, the other one is for what changed between the two
 VERSION = VERSIONS[0]
 NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubeadm", "kubectl", "kube-proxy")
+MINORS = {version.rpartition(".")[0]: version for version in VERSIONS}
 SOURCE = Path(__file__).parent / "programs" / "kubernetes"
-
-
-def minor(version: str) -> str:
-    return version.rpartition(".")[0]
 
 
 def kubernetes(version: str = VERSION) -> Path:

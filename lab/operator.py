@@ -8,7 +8,6 @@ from pathlib import Path
 
 from .calico import calico
 from .control_plane import ControlPlane
-from .kubernetes import kubernetes
 from .shell import say, wait_until
 from .space import Space
 
@@ -48,7 +47,7 @@ def commands(command) -> None:
 
 
 def _install(_arguments: argparse.Namespace, space: Space) -> None:
-    install(ControlPlane(space, kubernetes()))
+    install(ControlPlane(space))
 
 
 def _documents(file: Path) -> list[str]:

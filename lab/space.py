@@ -161,7 +161,15 @@ def runs(pid: int, born: str) -> bool:
 
 
 def _gone(pid: int) -> bool:
+    return _state(pid) in ("Z", None)
+
+
+def is_stopped(pid: int) -> bool:
+    return _state(pid) == "T"
+
+
+def _state(pid: int) -> str | None:
     try:
-        return Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[0] == "Z"
+        return Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return True
+        return None

@@ -8,7 +8,7 @@ systemctl -q disable docker.service docker.socket 2>/dev/null || true
 systemctl -q mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service fstrim.timer \
   systemd-firstboot.service systemd-networkd-wait-online.service getty@tty1.service serial-getty@tty0.service systemd-hwdb-update.service \
   ldconfig.service modprobe@.service systemd-binfmt.service proc-sys-fs-binfmt_misc.automount systemd-journal-catalog-update.service \
-  systemd-update-done.service systemd-sysusers.service systemd-logind.service kmod-static-nodes.service systemd-networkd-persistent-storage.service \
+  systemd-update-done.service systemd-sysusers.service kmod-static-nodes.service systemd-networkd-persistent-storage.service \
   systemd-network-generator.service systemd-udev-load-credentials.service systemd-tmpfiles-setup-dev-early.service systemd-sysext.socket \
   systemd-creds.socket systemd-hostnamed.socket systemd-pcrextend.socket systemd-pcrlock.socket systemd-initctl.socket dev-mqueue.mount run-lock.mount \
   sys-fs-fuse-connections.mount sys-kernel-config.mount getty.target systemd-random-seed.service tmp.mount >/dev/null 2>&1 || true
