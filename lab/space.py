@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .cache import CACHE
-from .shell import LabError, Word, run, succeeds, wait_until
+from .shell import LabError, Word, run, say, succeeds, wait_until
 
 LABS = CACHE / "labs"
 KEEPER = Path(__file__).parent / "keeper.py"
@@ -33,7 +33,11 @@ class Space:
         """One program at a time works on a lab; the lock ends with the program, however it ends."""
         LABS.mkdir(parents=True, exist_ok=True)
         with open(LABS / (".%s.lock" % self.id), "w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                say("waiting for another program that works on lab %s" % self.id)
+                fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     @property
