@@ -56,7 +56,11 @@ def fault(arguments: argparse.Namespace, space: Space) -> None:
             _take_away(guest, arguments.kind)
         _note(guest, arguments.kind).parent.mkdir(exist_ok=True)
         _note(guest, arguments.kind).write_text(json.dumps(options))
-        _do(guest, "make", arguments.kind, options)
+        try:
+            _do(guest, "make", arguments.kind, options)
+        except LabError:  # half of it may be there
+            _take_away(guest, arguments.kind)
+            raise
     say("%s has the fault %s" % (guest.name, _told(arguments.kind, options)))
 
 
@@ -98,7 +102,10 @@ def _tell(guest: Guest, script: str, *words: str) -> None:
     disturbed = {options.get("nic") for options in noted(guest).values()}
     address = guest.second_address if NICS[0] in disturbed else guest.address
     wait_until("%s to let us in at %s" % (guest.name, address), lambda: succeeds(*guest.ssh("true", address=address), timeout=60), PATIENCE)
-    run(*guest.ssh(shlex.join(["sh", "-eus", "--", *words]), address=address), stdin=script)
+    try:
+        run(*guest.ssh(shlex.join(["sh", "-eus", "--", *words]), address=address), stdin=script)
+    except LabError as error:
+        raise LabError("%s says: %s" % (guest.name, str(error).partition(":\n")[2] or error)) from None
 
 
 def _filter(guest: Guest, rules: str) -> None:
@@ -129,16 +136,18 @@ def _told(kind: str, options: Options) -> str:
 
 def _between(least: int, most: int) -> Callable[[str], int]:
     def number(text: str) -> int:
-        if not least <= int(text) <= most:
-            raise ValueError
+        if not text.isdecimal() or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError("%s is no number from %d to %d" % (text, least, most))
         return int(text)
 
-    number.__name__ = "number from %d to %d" % (least, most)
     return number
 
 
 def _address(text: str) -> str:
-    return str(ipaddress.IPv4Address(text))
+    try:
+        return str(ipaddress.IPv4Address(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError("%s is no IPv4 address" % text) from None
 
 
 def _slow(_guest: Guest, options: Options) -> list[str]:
