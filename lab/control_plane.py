@@ -111,7 +111,9 @@ class ControlPlane:
 
     def start_member(self, name: str) -> None:
         program, *arguments = self._components()[name]
-        self.member(name).start("setpriv", "--regid", OWN_GROUP, "--clear-groups", self.programs / program, *arguments)
+        # API servers keep a lease by their host's name, so each needs one of its own.
+        named = ("unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', name)
+        self.member(name).start(*named, "setpriv", "--regid", OWN_GROUP, "--clear-groups", self.programs / program, *arguments)
 
     def power(self, name: str, act: str) -> None:
         member = self.member(name)
