@@ -9,14 +9,14 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
-from . import autodetect, faults, inventory, network, operator, standing_fleet
+from . import api_path, autodetect, faults, inventory, network, operator, standing_fleet
 from .calico import calico
 from .control_plane import ControlPlane, Plan
 from .disk import Kind, disk
 from .guest import Guest, guest_named, guests
 from .kernel import kernel
 from .kubernetes import MINORS, VERSION
-from .shell import LabError, need, say, wait_until
+from .shell import LabError, able, need, say, wait_until
 from .space import Space
 from .tree import SUITES
 
@@ -51,12 +51,14 @@ def parser() -> argparse.ArgumentParser:
     start.add_argument("--etcd", type=int, choices=(1, 3), default=1, help="its members")
     start.add_argument("--api-servers", type=int, choices=(1, 2), default=1)
     start.add_argument("--memory", default="1536M", help="of each node, at most")
+    command("check", check, "whether this machine can run a lab at all")
     command("down", down, "end everything of this lab, also after a crash")
     command("status", status, "what runs")
     command("old-calico-start", old_calico_start, "let calico-node pods that start from now on choose their address as an old Calico did")
     inventory.commands(command)
     standing_fleet.commands(command)
     faults.commands(command)
+    api_path.commands(command)
     autodetect.commands(command)
     operator.commands(command)
     for name, do, words in (
@@ -123,6 +125,10 @@ def up(arguments: argparse.Namespace, space: Space) -> None:
         say("lab %s is up, with %.1f GiB of memory" % (space.id, space.memory() / 2**30))
 
 
+def check(_arguments: argparse.Namespace, _space: Space) -> None:
+    able()
+
+
 def down(_arguments: argparse.Namespace, space: Space) -> None:
     with space.at_work():
         space.close()
@@ -140,6 +146,8 @@ def status(_arguments: argparse.Namespace, space: Space) -> int:
     if space.noted("control-plane"):
         for name, state in ControlPlane(space).states().items():
             print("%-24s %s" % (name, state))
+    for line in api_path.told(space):
+        print(line)
     print("memory %.1f GiB" % (space.memory() / 2**30))
     return 0
 

@@ -71,6 +71,7 @@ PACKAGES = {
     "mkswap": "util-linux",
     "ip": "iproute2",
     "ethtool": "ethtool",
+    "nft": "nftables",
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
     "unshare": "util-linux",
@@ -79,12 +80,19 @@ PACKAGES = {
 }
 
 
-def need(programs: Sequence[str] = tuple(PACKAGES)) -> None:
-    """Refuse early, with everything that is missing, not one thing at a time."""
+def able() -> None:
+    """Refuse where nothing that could be installed would help."""
     if os.geteuid() != 0:
         raise LabError("the lab needs root: it makes network namespaces and mounts, and its guests' disks hold files of root's. Try: sudo make …")
     if not Path("/usr/bin/apt-get").exists():
         raise LabError("the lab builds its nodes from Debian packages and needs apt-get on this machine")
+    if not succeeds("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "mount", "-t", "tmpfs", "lab", "/mnt"):
+        raise LabError("this machine lets not even root make network namespaces and mounts; a container needs --privileged for that")
+
+
+def need(programs: Sequence[str] = tuple(PACKAGES)) -> None:
+    """Refuse early, with everything that is missing, not one thing at a time."""
+    able()
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
     missing = sorted({PACKAGES[name] for name in programs if not shutil.which(name, path=path)})
     if missing:
