@@ -109,7 +109,7 @@ replace (
 
 	github.com/onsi/ginkgo => github.com/onsi/ginkgo v1.14.0
 	github.com/onsi/gomega => github.com/onsi/gomega v1.10.1
-	github.com/projectcalico/api => github.com/projectcalico/api v0.0.0-20211102181812-edfaf495a5c8
+	github.com/projectcalico/api => github.com/projectcalico/api v0.0.0-20220505231559-852f5034c309
 	github.com/prometheus/common => github.com/prometheus/common v0.26.0
 
 	google.golang.org/grpc => google.golang.org/grpc v1.40.0
