@@ -71,7 +71,6 @@ PACKAGES = {
     "mkswap": "util-linux",
     "ip": "iproute2",
     "ethtool": "ethtool",
-    "nft": "nftables",
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
     "unshare": "util-linux",
