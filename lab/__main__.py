@@ -9,7 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
-from . import api_path, autodetect, faults, inventory, network, operator, standing_fleet
+from . import api_path, autodetect, faults, inventory, network, standing_fleet, tigera
 from .calico import calico
 from .control_plane import ControlPlane, Plan
 from .disk import Kind, disk
@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
     faults.commands(command)
     api_path.commands(command)
     autodetect.commands(command)
-    operator.commands(command)
+    tigera.commands(command)
     for name, do, words in (
         ("ssh", ssh, "a shell or a command on a node"),
         ("exec", execute, "a command of this machine in the lab's network"),
