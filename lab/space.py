@@ -89,7 +89,7 @@ class Space:
             inner = self._inner()
             os.kill(inner or pid, signal.SIGKILL)
             os.kill(pid, signal.SIGKILL)
-            wait_until("the lab's processes to end", lambda: _gone(pid) and (inner is None or _gone(inner)), 30, 0.05)
+            wait_until("the lab's processes to end", lambda: _gone(pid) and (inner is None or _gone(inner)), 300, 0.05)
         self.record.unlink(missing_ok=True)
 
     def memory(self) -> int:
