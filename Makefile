@@ -50,7 +50,7 @@ bench: setup-test ## Measure against `ansible -m ping` and `-m setup`, and judge
 LAB := python3 -m lab --id $(or $(LAB_ID),lab)
 
 lab-up: ## Boot real nodes: NODES=2 LAYER=nodes, cluster, or fleet: only SSH targets (root; see lab/README.md)
-	@$(LAB) up --nodes $(or $(NODES),2) --layer $(or $(LAYER),nodes)
+	@$(LAB) up --nodes $(or $(NODES),2) --layer $(or $(LAYER),nodes) $(ARGS)
 
 lab-down: ## Take them away, also after a crash
 	@$(LAB) down

@@ -10,6 +10,7 @@ import json
 import socket
 import struct
 import sys
+from collections.abc import Coroutine
 
 SO_ORIGINAL_DST = 80  # linux/netfilter_ipv4.h; Python has no name for it
 CHUNK = 65536
@@ -24,10 +25,14 @@ async def serve(port: int, seconds: dict[str, float]) -> None:
             to_client.transport.abort()  # a reset, which is the nearest to the refusal that the client would have got
             return
         peer = to_client.get_extra_info("peername")[0]
-        ends = pass_on(client, to_server, 0), pass_on(server, to_client, seconds.get(peer, seconds.get("others", 0)))
-        await asyncio.gather(*ends, return_exceptions=True)
-        for writer in (to_client, to_server):
-            writer.close()
+        try:
+            await both(pass_on(client, to_server, 0), pass_on(server, to_client, seconds.get(peer, seconds.get("others", 0))))
+        except OSError:  # one of the two is gone, so the other one has to know
+            to_client.transport.abort()
+            to_server.transport.abort()
+        finally:
+            to_client.close()
+            to_server.close()
 
     listener = await asyncio.start_server(connected, "0.0.0.0", port)
     await listener.serve_forever()
@@ -54,7 +59,17 @@ async def pass_on(source: asyncio.StreamReader, target: asyncio.StreamWriter, se
             chunk = await source.read(CHUNK)
             await waiting.put((now() + seconds, chunk))
 
-    await asyncio.gather(deliver(), collect())
+    await both(deliver(), collect())
+
+
+async def both(one: Coroutine, other: Coroutine) -> None:
+    """Until both have ended; when one fails, the other does not go on."""
+    tasks = [asyncio.create_task(one), asyncio.create_task(other)]
+    done, unfinished = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    for task in unfinished:
+        task.cancel()
+    for task in done:
+        task.result()
 
 
 def destination(redirected: socket.socket) -> tuple[str, int]:
