@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .calico import calico
 from .control_plane import ControlPlane
-from .shell import say, wait_until
+from .shell import say, succeeds, wait_until
 from .space import Space
 
 GROUP = ".operator.tigera.io"
@@ -37,8 +37,9 @@ def install(plane: ControlPlane) -> None:
     (installation,) = (one for one in _documents(manifests / "custom-resources.yaml") if re.search(r"^kind: Installation$", one, re.M))
     # The API server learns of a new kind a moment after its definition is established.
     wait_until("the API server to serve Installations", lambda: "installations" in plane.ask("api-resources", "--api-group=" + GROUP[1:], "-o", "name"), 60)
-    plane.ask("apply", "--server-side", "-f", "-", stdin=installation)
-    plane.ask("apply", "--server-side", "--field-manager=operator", "-f", "-", stdin=WRITTEN_BACK)
+    if not succeeds(*plane.kubectl("get", "installation", "default")):
+        plane.ask("apply", "--server-side", "-f", "-", stdin=installation)
+        plane.ask("apply", "--server-side", "--field-manager=operator", "-f", "-", stdin=WRITTEN_BACK)
     say("%d definitions of the operator's and the Installation are there" % len(names))
 
 
