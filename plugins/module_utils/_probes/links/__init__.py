@@ -48,8 +48,8 @@ def present(node):
 
 
 def _is_pods(link, held):
-    """A veth without an address of its own: a busy node has hundreds, and they differ in nothing."""
-    addresses = [one for one in held.get(link["index"], []) if one.get("scope") != 253]
+    """A veth without an address of its own: a busy node has hundreds, and they differ in nothing. What Calico could choose is one, whatever its scope."""
+    addresses = [one for one in held.get(link["index"], []) if not one["ip"].startswith(("fe80:", "169.254."))]
     return link["kind"] == "veth" and not addresses
 
 

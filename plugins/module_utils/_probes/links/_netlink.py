@@ -52,13 +52,15 @@ def addresses(payloads):
         family, prefix, flags, scope, index = struct.unpack_from("=BBBBI", payload)
         said = attributes(payload, 8)
         ip = address(family, said.get(2) or said.get(1, b""))
+        peer = address(family, said.get(1, b"")) if said.get(2) else ""
         if not ip:
             continue
         flags |= number(said.get(8, b""))
         marks = [name for bit, name in MARKS if flags & bit]
         if flags & 1:
             marks.insert(0, "temporary" if family == socket.AF_INET6 else "secondary")
-        yield index, {"ip": ip, "prefix": prefix, **({"scope": scope} if scope else {}), **({"marks": marks} if marks else {})}
+        more = {"scope": scope, "marks": marks, "peer": peer if peer != ip else ""}
+        yield index, {"ip": ip, "prefix": prefix, **{key: value for key, value in more.items() if value}}
 
 
 def routes(payloads):
