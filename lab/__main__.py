@@ -9,7 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
-from . import api_path, autodetect, faults, inventory, network, standing_fleet, tigera
+from . import api_path, autodetect, faults, inventory, network, standing_fleet, tigera, twins
 from .calico import calico
 from .control_plane import ControlPlane, Plan
 from .disk import Kind, disk
@@ -61,6 +61,7 @@ def parser() -> argparse.ArgumentParser:
     api_path.commands(command)
     autodetect.commands(command)
     tigera.commands(command)
+    twins.commands(command)
     for name, do, words in (
         ("ssh", ssh, "a shell or a command on a node"),
         ("exec", execute, "a command of this machine in the lab's network"),

@@ -1,4 +1,4 @@
-"""Calico: its programs built from the module proxy, and its images under the very names that upstream's manifest asks for."""
+"""Calico's programs, built from the module proxy, with the files and manifests that upstream ships beside them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from pathlib import Path
 
 from .cache import built, digest_of
 from .go import build, module_directory
-from .image import archive
-from .kubernetes import VERSION as KUBERNETES
-from .shell import LabError, run
-from .tree import bootstrap
+from .shell import LabError
 
 VERSION = "3.31.0"
 MODULE = "github.com/projectcalico/calico"
@@ -28,14 +25,7 @@ MAINS = {
     "calicoctl": "calicoctl/calicoctl/calicoctl.go",
 }
 NAMES = ("calico-node", "kube-controllers", "check-status", "calicoctl", "calico-typha")
-PLUGINS = ("calico", "calico-ipam", "install")
 MANIFESTS = ("calico.yaml", "operator-crds.yaml", "custom-resources.yaml")
-
-# What Calico's own base images have; socat answers and asks in the pods of tests.
-BASE_PACKAGES = ["bird", "runit", "iptables", "ipset", "conntrack", "iproute2", "iputils-ping", "procps", "socat", "ca-certificates"]
-TOOLS = "localhost/tools:1"
-KUBE_PROXY = "localhost/kube-proxy:v" + KUBERNETES
-CONTROLLERS_USER = 999  # upstream's image runs its controllers as this user, and its manifest insists on one that is not root
 
 
 @dataclass(frozen=True)
@@ -62,13 +52,6 @@ def calico() -> Calico:
 
 def calicoctl() -> Path:
     return calico().place / "calicoctl"
-
-
-def images(kube: Path) -> Path:
-    """An archive of all that the nodes' pods run: Calico's three images, kube-proxy's, and one with tools for tests."""
-    parts = calico()
-    recipe = {"calico": parts.place.name, "kube": kube.parent.name, "base": BASE_PACKAGES, "builder": digest_of(Path(__file__))}
-    return built("images", recipe, lambda draft: _build_images(draft, parts, kube), "about 60 s") / "images.tar"
 
 
 def _build(draft: Path) -> None:
@@ -104,44 +87,3 @@ def _copy(source: Path, target: Path) -> None:
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(file.read_bytes())
             copy.chmod(0o755 if copy.read_bytes().startswith(b"#!") or copy.name == "rc.local" else 0o644)
-
-
-def _build_images(draft: Path, parts: Calico, kube: Path) -> None:
-    base = draft / "base.tar"
-    bootstrap(
-        base, "bookworm", BASE_PACKAGES, "--skip=output/dev", '--customize-hook=cd "$1" && rm -rf var/cache/* usr/share/doc usr/share/man usr/share/locale'
-    )
-    layer = draft / "layer.tar"
-    _fill(draft / "stage", parts, kube)
-    run("tar", "-C", draft / "stage", "--numeric-owner", "-cf", layer, ".")
-    shutil.rmtree(draft / "stage")
-    settings = {
-        parts.image_name("node"): {"Cmd": ["start_runit"], "Env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", "SVDIR=/etc/service/enabled"]},
-        parts.image_name("cni"): {"Cmd": ["/opt/cni/bin/install"], "WorkingDir": "/opt/cni/bin"},
-        parts.image_name("kube-controllers"): {"Entrypoint": ["/usr/bin/kube-controllers"], "User": str(CONTROLLERS_USER)},
-        KUBE_PROXY: {"Env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"]},
-        TOOLS: {"Cmd": ["sleep", "infinity"]},
-    }
-    archive(draft / "images.tar", settings, [base, layer])
-    base.unlink()
-    layer.unlink()
-
-
-def _fill(stage: Path, parts: Calico, kube: Path) -> None:
-    shutil.copytree(parts.place / "filesystem", stage)
-    for directory in ("usr/bin", "usr/local/bin", "opt/cni/bin", "status", "profiles"):
-        (stage / directory).mkdir(parents=True)
-    shutil.copy(parts.place / "calico", stage / "usr/bin/calico-programs")
-    for name in NAMES:
-        (stage / "usr/bin" / name).symlink_to("calico-programs")
-    shutil.copy(parts.place / "calico-cni", stage / "opt/cni/bin/calico")
-    for name in PLUGINS[1:]:
-        (stage / "opt/cni/bin" / name).symlink_to("calico")
-    shutil.copy(kube, stage / "usr/local/bin/kube-proxy")
-    (stage / "usr/sbin/birdcl").symlink_to("birdc")  # Debian has only the client with a prompt; it takes commands as well
-    for template in (stage / "etc/calico/confd/templates").glob("bird*_ipam.cfg.template"):
-        # Calico's own BIRD has this attribute, for IPIP; Debian's has not.
-        template.write_text(re.sub(r'krt_tunnel = "[^;]*";', "preference = preference;", template.read_text()))
-    for file in ("status/status.json", "profiles/mem.pprof", "profiles/cpu.pprof"):
-        (stage / file).touch()
-        shutil.chown(stage / file, CONTROLLERS_USER, CONTROLLERS_USER)

@@ -41,14 +41,23 @@ class Daemon:
 
         def holds() -> bool:
             if not self.running:
-                raise LabError("%s ended:\n%s" % (self.name, "\n".join(self.log.read_text(errors="replace").splitlines()[-10:])))
+                raise LabError("%s ended:\n%s" % (self.name, self.last_words()))
             return ready()
 
         return wait_until("%s to be ready" % self.name, holds, limit)
 
+    def last_words(self) -> str:
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-10:]) if self.log.exists() else ""
+
     @property
     def running(self) -> bool:
         return bool(self._processes())
+
+    @property
+    def inner(self) -> int | None:
+        """The first process of the program's own PID namespace, where it has one."""
+        processes = self._processes()
+        return child_of(processes[0]) if processes else None
 
     @property
     def state(self) -> str:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .cache import built, digest_of
-from .calico import images
 from .crictl import crictl
 from .image import pause
 from .kernel import Kernel
 from .kubernetes import kubernetes
+from .pod_images import images
 from .shell import Word, run
 from .tree import SUITES, tree
 
@@ -54,7 +54,7 @@ def _parts(kind: Kind) -> dict[str, Path]:
         return {}
     kube = kubernetes(kind.kubernetes) / "kube"
     parts = {"kube": kube, "crictl": crictl(), "pause": pause()}
-    return {**parts, "images": images(kube)} if kind.calico else parts
+    return {**parts, "images": images(kind.kubernetes)} if kind.calico else parts
 
 
 def _build(draft: Path, root: Path, kernel: Kernel, kind: Kind, parts: dict[str, Path]) -> None:

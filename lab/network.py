@@ -36,15 +36,22 @@ READY_LIMIT = 900  # the probes are upstream's; on a busy machine a node with Ca
 def apply(plane: ControlPlane, calico: Calico) -> None:
     """Ask the API server for all of it; it can be called before there is a node."""
     plane.add_kube_proxy()
-    kinds = {True: [], False: []}
-    for document in re.split(r"(?m)^---\n", calico.manifest.read_text()):
-        if document.strip():
-            kinds[bool(re.search(r"(?m)^kind: CustomResourceDefinition$", document))].append(document)
-    plane.ask(*APPLY, stdin="---\n".join(kinds[True]))
-    plane.ask("wait", "--for=condition=Established", "--timeout=120s", "crd/ippools.crd.projectcalico.org")
+    define(plane, calico)
     settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kubernetes-services-endpoint", "namespace": NAMESPACE}, "data": SETTINGS}
-    plane.ask(*APPLY, stdin="---\n".join([*kinds[False], json.dumps(settings) + "\n", json.dumps(POOL) + "\n"]))
+    plane.ask(*APPLY, stdin="---\n".join([*_documents(calico, definitions=False), json.dumps(settings) + "\n"]))
     say("Calico v%s is asked for" % VERSION)
+
+
+def define(plane: ControlPlane, calico: Calico) -> None:
+    """Calico's kinds, and the pool of addresses."""
+    plane.ask(*APPLY, stdin="---\n".join(_documents(calico, definitions=True)))
+    plane.ask("wait", "--for=condition=Established", "--timeout=120s", "crd/ippools.crd.projectcalico.org")
+    plane.ask(*APPLY, stdin=json.dumps(POOL))
+
+
+def _documents(calico: Calico, definitions: bool) -> list[str]:
+    documents = [one for one in re.split(r"(?m)^---\n", calico.manifest.read_text()) if one.strip()]
+    return [one for one in documents if bool(re.search(r"(?m)^kind: CustomResourceDefinition$", one)) == definitions]
 
 
 APPLY = ("apply", "--server-side", "--force-conflicts", "--filename=-")

@@ -1,0 +1,147 @@
+"""Twins: Calico nodes without a machine of their own, for what needs no kubelet.
+
+A twin is the image of calico-node in network, mount, PID and UTS namespaces of its own, with one NIC on the lab's bridge.
+Its start-up, Felix, BIRD and confd are the real ones, against the lab's real API server; three have their mesh in seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import autodetect, network
+from .calico import calico
+from .control_plane import ControlPlane
+from .daemon import Daemon
+from .pod_images import root
+from .shell import LabError, need, say, wait_until
+from .space import Space
+
+MOST = 9
+MESH_LIMIT = 300
+NIC = "eth0"
+ENVIRONMENT = {
+    **network.SETTINGS,
+    "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+    "SVDIR": "/etc/service/enabled",
+    "DATASTORE_TYPE": "kubernetes",
+    "KUBECONFIG": "/etc/calico/kubeconfig",
+    "WAIT_FOR_DATASTORE": "true",
+    "CALICO_NETWORKING_BACKEND": "bird",
+    "CALICO_MANAGE_CNI": "false",
+    "CALICO_DISABLE_FILE_LOGGING": "true",
+    "CLUSTER_TYPE": "k8s,bgp",
+    "IP": "autodetect",
+    "FELIX_HEALTHENABLED": "true",
+    "FELIX_IPV6SUPPORT": "false",
+}
+# The NIC is made inside: one that was moved there would keep a high number, and Calico looks at links in the order of their numbers.
+BE = """
+set -e; name=$1 place=$2 address=$3 lower=$4; shift 4
+hostname "$name"
+ip link set lo up
+ip link add %(nic)s type veth peer name "$name" netns 1
+ip address add "$address/24" dev %(nic)s; ip link set %(nic)s up; ip route add default via 10.0.0.1
+nsenter --target 1 --net ip link set "$name" master lan0 up
+cd "$place"; mkdir -p upper work root
+mount -t overlay overlay -o "lowerdir=$lower,upperdir=upper,workdir=work" root
+mkdir -p root/dev
+for one in dev sys; do mount --rbind /$one root/$one; done
+mount -t tmpfs run root/run
+exec unshare --pid --fork --kill-child --mount-proc="$place/root/proc" chroot root env -i "$@" start_runit
+""" % {"nic": NIC}
+OLD_PROGRAM = "usr/bin/calico-node-old"
+
+
+@dataclass(frozen=True)
+class Twin:
+    space: Space
+    number: int
+
+    @property
+    def name(self) -> str:
+        return "t%d" % self.number
+
+    @property
+    def address(self) -> str:
+        return "10.0.0.%d" % (100 + self.number)
+
+    @property
+    def place(self) -> Path:
+        return self.space.place / self.name
+
+    @property
+    def daemon(self) -> Daemon:
+        return Daemon(self.space, self.name, self.place)
+
+    def start(self, lower: Path, plane: ControlPlane, old: bool) -> None:
+        """Anew, as a pod that was deleted: nothing of an earlier life is left but the cluster's memory of it."""
+        if self.daemon.running:
+            return
+        shutil.rmtree(self.place, ignore_errors=True)
+        _write(self.place / "upper/etc/calico/kubeconfig", plane.kubeconfig.read_text())
+        if old:
+            _write(self.place / "upper" / OLD_PROGRAM, autodetect.calico_node_322().read_bytes(), 0o755)
+            for script in ("etc/rc.local", "etc/service/available/monitor-addresses/run"):
+                text = (lower / script).read_text()
+                _write(self.place / "upper" / script, re.sub(r"calico-node -(startup|monitor)", r"/%s -\1" % OLD_PROGRAM, text), 0o755)
+        variables = ["%s=%s" % one for one in {**ENVIRONMENT, "NODENAME": self.name}.items()]
+        self.daemon.start("unshare", "--net", "--mount", "--uts", "sh", "-c", BE, "sh", self.name, self.place, self.address, lower, *variables)
+
+    def inside(self, *argv: str) -> list[str]:
+        inner = self.daemon.inner
+        if inner is None:
+            raise LabError("twin %s does not run; its last words:\n%s" % (self.name, self.daemon.last_words()))
+        return ["nsenter", "--target", str(inner), "--net", "--mount", "--pid", "--uts", "--root", "--wd", "env", "PATH=" + ENVIRONMENT["PATH"], *argv]
+
+    def established(self) -> int:
+        """How many peers BIRD has a session with."""
+        question = self.inside("birdcl", "-s", "/var/run/calico/bird.ctl", "show", "protocols")
+        return subprocess.run(question, capture_output=True, text=True, check=False).stdout.count("Established")
+
+
+def commands(command) -> None:
+    made = command("twins", start, "so many Calico nodes in network namespaces, without guests; those that run stay as they are")
+    made.add_argument("count", type=int, metavar="N")
+    made.add_argument("--old-calico-start", action="store_true", help="let them choose their address as an old Calico did; do not wait for their mesh")
+    made = command("in", execute, "a command in a twin", prefix_chars="\0", add_help=False)
+    made.add_argument("twin")
+    made.add_argument("words", nargs=argparse.REMAINDER)
+
+
+def start(arguments: argparse.Namespace, space: Space) -> None:
+    if not 1 <= arguments.count <= MOST:
+        raise LabError("a lab has 1 to %d twins, not %d" % (MOST, arguments.count))
+    need()
+    with space.at_work():
+        plane = ControlPlane(space)
+        parts, lower = calico(), root(plane.plan.kubernetes)
+        space.open()
+        plane.start()
+        network.define(plane, parts)
+        twins = [Twin(space, number) for number in range(1, arguments.count + 1)]
+        for twin in twins:
+            plane.ask(*network.APPLY, stdin=json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": twin.name}}))
+            addresses = {"status": {"addresses": [{"type": "InternalIP", "address": twin.address}, {"type": "Hostname", "address": twin.name}]}}
+            plane.ask("patch", "node", twin.name, "--subresource=status", "--patch", json.dumps(addresses))
+            twin.start(lower, plane, arguments.old_calico_start)
+        if not arguments.old_calico_start:
+            seconds = wait_until("the twins' mesh", lambda: all(twin.established() == len(twins) - 1 for twin in twins), MESH_LIMIT)
+            say("the twins' mesh is established after %.0f s" % seconds)
+
+
+def execute(arguments: argparse.Namespace, space: Space) -> None:
+    command = Twin(space, int(arguments.twin.removeprefix("t"))).inside(*arguments.words)
+    os.execvp(command[0], command)
+
+
+def _write(file: Path, content: str | bytes, mode: int = 0o600) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    file.chmod(mode)
