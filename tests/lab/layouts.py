@@ -173,8 +173,11 @@ def in_a_namespace(work):
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
-        os.close(reading)
-        _say(writing, work)
+        try:
+            os.close(reading)
+            _say(writing, work)
+        finally:
+            os._exit(0)  # whatever happens, the child must not come back into the parent's tests
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         said = pipe.read()
@@ -186,7 +189,6 @@ def in_a_namespace(work):
 
 
 def _say(writing, work):
-    """The end of the child: it must not come back into the parent's tests."""
     try:
         if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET):
             raise OSError(ctypes.get_errno(), "no network namespace of its own")
@@ -195,7 +197,6 @@ def _say(writing, work):
         said = {"error": traceback.format_exc()}
     with os.fdopen(writing, "wb") as pipe:
         pipe.write(json.dumps(said).encode())
-    os._exit(0)
 
 
 def _tried(seed, programs):

@@ -18,7 +18,6 @@ class Held(NamedTuple):
     peer: bool = False
     secondary: bool = False
     scope: int = 0
-    usable: bool = True
 
     def text(self, version):
         """Newer Calico asks the kernel through another library, which leaves the mask to the peer of a point-to-point link."""
@@ -73,7 +72,7 @@ def _link(link):
 def _held(one):
     ip, prefix = plain(ipaddress.ip_address(one["ip"]), one["prefix"])
     marks = one.get("marks", ())
-    return Held(ip, prefix, bool(one.get("peer")), "secondary" in marks, one.get("scope", 0), not {"tentative", "dadfailed"} & set(marks))
+    return Held(ip, prefix, bool(one.get("peer")), "secondary" in marks, one.get("scope", 0))
 
 
 def plain(ip, prefix):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 
-from ._host import parsed_ip
+from ._host import is_global_unicast, parsed_ip
 
 
 def reach(destination, family, host, reached=None):
@@ -22,35 +22,20 @@ def reach(destination, family, host, reached=None):
     if destination and target is None:
         return None, "", "what %s resolves to on the node" % destination
     if not destination or (target.is_unspecified and family <= target.version):
-        return _itself(destination, family, host)
+        target = ipaddress.ip_address("127.0.0.1" if family == 4 else "::1")  # nowhere is the node itself
     if target.version != family:
         return None, "dial udp%d: address %s: no suitable address found" % (family, target), ""
-    return (_own(target, host), "", "") if host.holder(target)[1] else _routed(target, host)
-
-
-def _itself(destination, family, host):
-    """Nowhere is the node itself, as long as its loopback is up."""
-    loopback = ipaddress.ip_address("127.0.0.1" if family == 4 else "::1")
-    if host.holder(loopback)[1]:
-        return loopback, "", ""
-    where = _with_port(ipaddress.ip_address("0.0.0.0" if family == 4 else "::")) if destination else ":80"
-    return _no_way(family, where, host, "network is unreachable")
+    if host.holder(target)[1]:
+        return _own(target, host), "", ""
+    return (None, "", "how a node without its loopback reaches itself") if target.is_loopback else _routed(target, host)
 
 
 def _routed(target, host):
+    """Where there is no way, Go says so in the kernel's words; for IPv6 these may also be that there is no address to send from."""
     route = _best(target, host)
     if route is None or route.get("type"):
-        return _no_way(target.version, _with_port(target), host, _refusal(route))
+        return None, "dial udp%d %s: connect: %s" % (target.version, _with_port(target), _refusal(route)), ""
     return _source(target, route, host)
-
-
-def _no_way(family, where, host, refusal):
-    """For IPv6 the kernel looks for an address to send from before it minds that there is no way."""
-    if family == 6 and not any(link.up and any(one.usable for one in link.of(6)) for link in host.links):
-        if host.others:
-            return None, "", "whether any link has an IPv6 address"
-        refusal = "cannot assign requested address"
-    return None, "dial udp%d %s: connect: %s" % (family, where, refusal), ""
 
 
 def _own(target, host):
@@ -76,19 +61,24 @@ def _to(route):
 def _source(target, route, host):
     if route.get("source"):
         return ipaddress.ip_address(route["source"]), "", ""
+    if target.version == 6:
+        return _only_one(host)
     names = route.get("links") or []
     link = next((one for one in host.links if [one.name] == names), None)
     if link is None:
         return None, "", "which of several ways to %s the kernel takes" % target
-    widest = 253 if route.get("near") else 0
-    usable = [one for one in link.of(target.version) if not one.secondary and one.scope <= widest]
+    usable = [one.ip for one in link.of(4) if not one.secondary and one.scope <= (253 if route.get("near") else 0)]
     hop = ipaddress.ip_address(route["via"]) if route.get("via") else None
-    if target.version == 6 and len([one for one in usable if not one.ip.is_link_local]) != 1:
-        return None, "", "which of several IPv6 addresses the kernel sends from"
-    near = [one for one in usable if hop and hop in ipaddress.ip_network("%s/%d" % (one.ip, one.prefix), strict=False)]
+    near = [one.ip for one in link.of(4) if one.ip in usable and hop in ipaddress.ip_network("%s/%d" % (one.ip, one.prefix), strict=False)] if hop else []
     if near or usable:
-        return [one for one in near or usable if target.version == 4 or not one.ip.is_link_local][0].ip, "", ""
+        return (near or usable)[0], "", ""
     return None, "", "from which link's address packets to %s leave, since %s has none" % (target, link.name)
+
+
+def _only_one(host):
+    """Among several IPv6 addresses the kernel chooses by rules that ask for more than the facts have."""
+    usable = [one.ip for link in host.links for one in link.of(6) if is_global_unicast(one.ip)]
+    return (usable[0], "", "") if len(usable) == 1 else (None, "", "which of several IPv6 addresses the kernel sends from")
 
 
 def _refusal(route):
