@@ -76,9 +76,20 @@ class Guest:
 
     def freeze(self, on: bool) -> None:
         """Stop the guest's time: it holds its connections and answers nothing."""
+        if on:
+            self._signal(signal.SIGSTOP)
+        else:  # once more for nsenter, which stops itself when it sees its program stopped
+            wait_until("%s to go on" % self.name, lambda: not self._signal(signal.SIGCONT), 30, 0.2)
+
+    def _signal(self, number: int) -> bool:
+        """To the guest's kernel; its own processes would take a stop for a signal of the guest's, and be lost. Answers whether any was stopped."""
+        stopped = False
         for pid in self._processes():
-            if not _traced(pid):  # the guest's own processes, which would take the signal for one of the guest's and be lost
-                os.kill(pid, signal.SIGSTOP if on else signal.SIGCONT)
+            status = _status(pid)
+            if status.get("TracerPid") == "0":
+                os.kill(pid, number)
+                stopped = stopped or status["State"].startswith("T")
+        return stopped
 
     def forget(self) -> None:
         """A fresh disk at the next start."""
@@ -183,11 +194,13 @@ class Guest:
         shutil.rmtree(seed)
 
 
-def _traced(pid: int) -> bool:
+def _status(pid: int) -> dict[str, str]:
+    """What the kernel says of a process; nothing where it has just ended."""
     try:
-        return "\nTracerPid:\t0\n" not in Path("/proc/%d/status" % pid).read_text()
-    except OSError:  # it has just ended
-        return True
+        lines = Path("/proc/%d/status" % pid).read_text().splitlines()
+    except OSError:
+        return {}
+    return {name: value.strip() for name, _colon, value in (line.partition(":") for line in lines)}
 
 
 def guests(space: Space) -> list[Guest]:

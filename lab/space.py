@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .cache import CACHE
@@ -87,15 +87,21 @@ class Space:
         pid = self.keeper
         if pid is not None:
             inner = self._inner()
+            all_inside = _processes_of(inner, "net") if inner else []
             os.kill(inner or pid, signal.SIGKILL)
             os.kill(pid, signal.SIGKILL)
+            # Also those that wait outside for a program inside: who is stopped because that was frozen never takes note of its end.
+            for one in all_inside:
+                if one != os.getpid():
+                    with suppress(ProcessLookupError):
+                        os.kill(one, signal.SIGKILL)
             wait_until("the lab's processes to end", lambda: _gone(pid) and (inner is None or _gone(inner)), 300, 0.05)
         self.record.unlink(missing_ok=True)
 
     def memory(self) -> int:
         """Bytes that the lab's processes hold, what they share counted once."""
         inner = self._inner()
-        return sum(_held(pid) for pid in _processes_of(inner)) if inner else 0
+        return sum(_held(pid) for pid in _processes_of(inner, "pid")) if inner else 0
 
     def note(self, name: str, value: object) -> None:
         (self.place / (name + ".json")).write_text(json.dumps(value, indent=1))
@@ -113,12 +119,12 @@ class Space:
         return child if b"keeper.py" in command and not command.startswith(b"unshare") else None
 
 
-def _processes_of(inner: int) -> list[int]:
-    """All processes of the PID namespace that this one is in."""
+def _processes_of(inner: int, kind: str) -> list[int]:
+    """All processes that are in the same namespace as this one."""
 
     def space_of(place: Path) -> str | None:
         try:
-            return os.readlink(place / "ns/pid")
+            return os.readlink(place / "ns" / kind)
         except OSError:
             return None
 

@@ -1,0 +1,30 @@
+"""Real nodes: one cluster for all tests that need one. A machine that cannot run a lab skips them all, with its reason."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from labs import ROOT, Lab, own_name
+
+
+def pytest_collection_modifyitems(items):
+    here = [item for item in items if item.path.parent == ROOT / "tests" / "lab"]
+    unable, why = Lab("none").ask("check")
+    for item in here if unable else []:
+        item.add_marker(pytest.mark.skip(reason=why))
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """Three nodes with Calico: the lab LAB_ID where that stands, else one of our own that goes with us."""
+    standing = Lab(os.environ.get("LAB_ID") or "none")
+    if standing.ask("status")[0] == 0:
+        yield standing
+        return
+    made = Lab(own_name("c"))
+    try:
+        made.up("--layer", "calico", "--nodes", 3)
+        yield made
+    finally:
+        made.do("down")

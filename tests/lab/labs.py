@@ -1,0 +1,107 @@
+"""The lab as its users have it: by its commands."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BOOT = 3600  # seconds for what takes minutes: this machine may be busy, and there may be much to build first
+
+
+def own_name(letter):
+    """A lab's id that no other run has."""
+    return "%s%d" % (letter, os.getpid())
+
+
+class Lab:
+    def __init__(self, name):
+        self.name = name
+
+    def command(self, *words):
+        return [sys.executable, "-m", "lab", "--id", self.name, *map(str, words)]
+
+    def environment(self, **more):
+        """For Ansible with lab/hosts.sh as its inventory."""
+        return {**os.environ, "LAB_ID": self.name, "PATH": "%s:%s" % (Path(sys.executable).parent, os.environ["PATH"]), "NO_COLOR": "1", **more}
+
+    def start(self, *words, **options):
+        """A command of the lab that is not waited for."""
+        return subprocess.Popen(self.command(*words), cwd=ROOT, stdin=subprocess.DEVNULL, **options)
+
+    def ask(self, *words, timeout=300):
+        """(exit code, what it said)"""
+        done = subprocess.run(
+            self.command(*words), cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout, check=False
+        )
+        return done.returncode, done.stdout.strip()
+
+    def do(self, *words, timeout=300):
+        """What a command says that must succeed."""
+        code, said = self.ask(*words, timeout=timeout)
+        assert code == 0, "lab %s ended with %d:\n%s" % (" ".join(map(str, words)), code, said)
+        return said
+
+    def up(self, *words):
+        """With its progress on the terminal; a boot that failed is tried once more, from the beginning."""
+        for attempt in (1, 2):
+            code = self.start("up", *words).wait(BOOT)
+            if code == 0:
+                return
+            if attempt == 1:
+                self.do("down")
+        raise AssertionError("lab %s did not come up, twice" % self.name)
+
+    def on(self, node, command, timeout=300):
+        """What a command on a node says that must succeed."""
+        return self.do("ssh", node, command, timeout=timeout)
+
+    def kubectl(self, *words, timeout=300):
+        return self.do("kubectl", *words, timeout=timeout)
+
+    def network(self):
+        """The lab's network namespace."""
+        return self.do("exec", "readlink", "/proc/self/ns/net")
+
+    def boot_id(self, node):
+        return self.on(node, "cat /proc/sys/kernel/random/boot_id")
+
+    def state(self, node):
+        return next(re.split(" {2,}", line)[-1] for line in self.do("status").splitlines() if line.split()[0] == node)
+
+
+def eventually(what, holds, limit=600, every=2.0):
+    """The first true answer of a condition, which must come within the limit."""
+    end = time.monotonic() + limit
+    while True:
+        found = holds()
+        if found:
+            return found
+        assert time.monotonic() < end, "gave up after %d s waiting for %s" % (limit, what)
+        time.sleep(every)
+
+
+# -- what a lab could leave behind -------------------------------------------------------------------------------------
+
+
+def processes_in(network):
+    """All processes of this machine that live in a network namespace."""
+    return {int(process.name) for process in Path("/proc").glob("[0-9]*") if _network_of(process) == network}
+
+
+def _network_of(process):
+    try:
+        return os.readlink(process / "ns" / "net")
+    except OSError:
+        return None
+
+
+def surroundings():
+    """What of this machine a lab could change: links, named namespaces, mounts."""
+    links, namespaces = (subprocess.run(["ip", *words], capture_output=True, text=True, check=True).stdout for words in (["-o", "link"], ["netns", "list"]))
+    mounts = {line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()}
+    return {"links": set(re.findall(r"^\d+: ([^:@]+)", links, re.M)), "namespaces": set(namespaces.split()), "mounts": mounts}
