@@ -2,10 +2,10 @@
 # INVENTORY=hosts.ini     the nodes that `make preflight` reads; without it, this machine
 # ARGS="--limit worker-3" more arguments for ansible-playbook, or for pytest
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test preflight test unit integration gates lint docs picture bench clean lab-up lab-down lab-status lab-ssh
+.PHONY: help setup setup-test preflight test unit integration gates lint docs picture bench clean setup-lab test-lab lab-up lab-down lab-status lab-ssh
 
 LOCAL := -i localhost, -c local -e ansible_python_interpreter='{{ ansible_playbook_python }}'
-NODES := $(if $(INVENTORY),-i $(INVENTORY),$(LOCAL))
+TARGETS := $(if $(INVENTORY),-i $(INVENTORY),$(LOCAL))
 # Side by side on both cores; what shares a file (and so its sshd or its namespaces) stays in one process.
 PYTEST := .venv/bin/pytest -n $(or $(JOBS),2) --dist loadfile --no-loadscope-reorder -r fEs
 
@@ -20,7 +20,7 @@ setup-test: setup
 	@sh requirements/debian.sh
 
 preflight: setup ## Read this machine (or INVENTORY=...), judge it and report; fails when the findings say so
-	@.venv/bin/ansible-playbook playbooks/preflight.yml $(NODES) $(ARGS); code=$$?; \
+	@.venv/bin/ansible-playbook playbooks/preflight.yml $(TARGETS) $(ARGS); code=$$?; \
 	test -n "$(ARGS)" || echo "To read it in a browser: $(CURDIR)/nodecare-report/report.html"; exit $$code
 
 test: setup-test ## All tests and gates
@@ -47,10 +47,17 @@ picture: setup-test ## Take the README's picture of a report anew
 bench: setup-test ## Measure against `ansible -m ping` and `-m setup`, and judge 1000 nodes
 	@.venv/bin/python tests/bench/run.py $(ARGS)
 
+setup-lab: setup-test
+	@sh requirements/venv.sh lab
+
+test-lab: setup-lab ## All tests on real nodes, or SCENARIO=preflight_faults only (root; see lab/README.md)
+	@.venv/bin/python -m lab check
+	@.venv/bin/pytest tests/lab -vv -s -r fEs $(if $(SCENARIO),-k $(SCENARIO)) $(ARGS)
+
 LAB := python3 -m lab --id $(or $(LAB_ID),lab)
 
-lab-up: ## Boot real nodes: NODES=2 LAYER=nodes, cluster, or fleet: only SSH targets (root; see lab/README.md)
-	@$(LAB) up --nodes $(or $(NODES),2) --layer $(or $(LAYER),nodes) $(ARGS)
+lab-up: ## Boot a real cluster: NODES=2 LAYER=calico, cluster, nodes, or fleet: only SSH targets (root; see lab/README.md)
+	@$(LAB) up --nodes $(or $(NODES),2) --layer $(or $(LAYER),calico) $(ARGS)
 
 lab-down: ## Take them away, also after a crash
 	@$(LAB) down

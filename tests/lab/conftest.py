@@ -17,14 +17,14 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def cluster():
-    """Three nodes with Calico: the lab LAB_ID where that stands, else one of our own that goes with us."""
+    """Three nodes (or LAB_NODES) with Calico: the lab LAB_ID where that stands, else one of our own that goes with us."""
     standing = Lab(os.environ.get("LAB_ID") or "none")
     if standing.ask("status")[0] == 0:
         yield standing
         return
     made = Lab(own_name("c"))
     try:
-        made.up("--layer", "calico", "--nodes", 3)
+        made.up("--layer", "calico", "--nodes", os.environ.get("LAB_NODES") or 3)
         yield made
     finally:
         made.do("down")
