@@ -14,7 +14,7 @@ from pathlib import Path
 from .control_plane import ADDRESSES, OWN_GROUP, PORT
 from .daemon import Daemon
 from .guest import guest_named, guests
-from .shell import need, run, say
+from .shell import LabError, need, run, say
 from .space import Space
 
 SLOW_PATH = Path(__file__).with_name("slow_path.py")
@@ -46,24 +46,32 @@ def commands(command) -> None:
 
 def disturb(arguments: argparse.Namespace, space: Space) -> None:
     need(("nft",))
+    if space.keeper is None or not space.noted("control-plane"):
+        raise LabError("lab %s has no control plane; start one with: python3 -m lab --id %s up --layer cluster" % (space.id, space.id))
     heal = arguments.kind == "heal"
     whom = arguments.whom or (EVERYONE if heal else NODES)
     if whom not in (NODES, USERS, EVERYONE):
         guest_named(space, whom)
     with space.at_work():
-        paths = space.noted(NOTE)
+        paths = noted(space)
         if heal:
             paths = {} if whom == EVERYONE else {name: path for name, path in paths.items() if name != whom}
         else:
             path = {"kind": arguments.kind, **({"ms": arguments.ms} if arguments.kind == "slow" else {})}
             paths |= dict.fromkeys((NODES, USERS) if whom == EVERYONE else (whom,), path)
-        space.note(NOTE, paths)
+        space.note(NOTE, {"keeper": space.keeper, "paths": paths})
         _apply(space, paths)
     say("; ".join(told(space)) or "the path to the API server is as it should be")
 
 
 def told(space: Space) -> list[str]:
-    return ["API path of %s: %s" % (whom, " ".join(str(word) for word in path.values())) for whom, path in space.noted(NOTE).items()]
+    return ["API path of %s: %s" % (whom, " ".join(str(word) for word in path.values())) for whom, path in noted(space).items()]
+
+
+def noted(space: Space) -> dict[str, Disturbance]:
+    """Whose path is disturbed, and how; what was noted of a network that is gone is not true any more."""
+    note = space.noted(NOTE)
+    return note["paths"] if note.get("keeper") and note["keeper"] == space.keeper else {}
 
 
 def _apply(space: Space, paths: dict[str, Disturbance]) -> None:
