@@ -8,15 +8,10 @@ from __future__ import annotations
 import ipaddress
 import re
 
-# Names that Calico's first-found passes over, by the version from which on it does so everywhere.
-IGNORED = (
-    ((3, 15), r"docker|cbr|dummy|virbr|lxcbr|veth|lo|cali|tunl|flannel|kube-ipvs|cni"),
-    ((3, 24, 4), r"vxlan\.calico|vxlan-v6\.calico|wireguard\.cali|wg-v6\.cali"),
-    ((3, 24, 6), r"nodelocaldns"),
-    ((3, 25), r"podman|br-"),
-)
-OLDEST = IGNORED[0][0]
+from ._calico._versions import VersionError, passes_over, passes_over_since, version
+
 UNKNOWN = (3, 24, 6)
+ALWAYS = "3.2"
 # Links that belong to a pod network: their addresses are meant to lie in the pods' or services' networks.
 POD_NETWORK = re.compile(
     r"cali|tunl0$|vxlan(-v6)?\.calico$|wireguard\.cali$|wg-v6\.cali$|bpf(in|out)\.cali$|flannel|cni\d+$|cbr0$|weave$|datapath$|vxlan-6784$|cilium|lxc(?!br)"
@@ -140,13 +135,12 @@ def candidates(links, family, calico=None):
 
 def ignored(name, calico=None):
     """Whether Calico of that version passes a link over by its name; an unknown version is taken for the last that minds bridges."""
-    since = ignored_since(name)
-    return since is not None and version(since) <= (version(calico) or UNKNOWN)
+    try:
+        return passes_over(name, version(calico) if calico else UNKNOWN)
+    except VersionError:
+        return passes_over(name, UNKNOWN)
 
 
 def ignored_since(name):
-    return next((".".join(map(str, since)) for since, pattern in IGNORED if re.match(pattern, name)), None)
-
-
-def version(wanted):
-    return tuple(int(part) for part in re.findall(r"\d+", wanted or "")[:3])
+    since = passes_over_since(name)
+    return since and ".".join(map(str, since if since[2] else since[:2]))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from . import _re2
 from ._host import parsed_either, parsed_ip
 from ._methods import TERMINATING, Asked, detect, local_cidr
 from ._versions import (
@@ -18,7 +17,7 @@ from ._versions import (
     MONITOR,
     NEEDS_ONE_ADDRESS,
     NONE_KEEPS,
-    excluded,
+    passes_over,
     skips_without_backend,
 )
 
@@ -211,10 +210,9 @@ def _links_changed(situation):
 def _stored_form(situation, families):
     if not families:
         return []
-    passed_over = _re2.compiled("(" + ")|(".join(excluded(situation.version)) + ")")
-    kept = [link for link in situation.host.backwards() if not passed_over(link.name)]
+    kept = [link for link in situation.host.backwards() if not passes_over(link.name, situation.version)]
     shown = [{"name": link.name, "addresses": [str(one.ip) for one in link.held if one.ip.version in families]} for link in kept]
-    shown += [{"name": name, "addresses": []} for name in situation.host.others if not passed_over(name)]
+    shown += [{"name": name, "addresses": []} for name in situation.host.others if not passes_over(name, situation.version)]
     return sorted(shown, key=lambda link: link["name"])
 
 

@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+
+from . import _re2
 
 OLDEST = (3, 2, 0)
 
@@ -60,6 +63,25 @@ def version(text):
 def excluded(known):
     """The names that first-found and skip-interface pass over, as regular expressions of Go's."""
     return [names for since, names in EXCLUDED if since <= known][-1]
+
+
+@lru_cache(maxsize=4096)
+def passes_over(name, known):
+    """Whether first-found passes a link over by its name."""
+    return _passed_over(excluded(known))(name)
+
+
+def passes_over_since(name):
+    """The release from which on every one passes such a name over, or None."""
+    first = None
+    for since, names in EXCLUDED:
+        first = (first or since) if _passed_over(names)(name) else None
+    return first
+
+
+@lru_cache(maxsize=len(EXCLUDED))
+def _passed_over(names):
+    return _re2.compiled("(" + ")|(".join(names) + ")")
 
 
 def masks_the_internal_ip(known):

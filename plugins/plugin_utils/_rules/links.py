@@ -9,7 +9,7 @@ import fnmatch
 import ipaddress
 import re
 
-from .._links import OLDEST, POD_NETWORK, candidates, choosable, first, ignored, other_network, stray_bridges, version
+from .._links import ALWAYS, POD_NETWORK, candidates, choosable, first, ignored, other_network, stray_bridges
 from .._policy import threshold
 from ._rule import by_hand, fail, passed, rule, skip, warn
 
@@ -45,7 +45,7 @@ def _stray(bridge, calico, docker_is_here):
     evidence = {key: value for key, value in bridge.items() if key != "because"}
     what = "%s %s (%s)" % (bridge["bridge"], bridge["subnet"], _whose(bridge))
     if ignored(bridge["bridge"], calico):
-        since = "" if version(bridge["ignored_since"]) == OLDEST else " since %s" % bridge["ignored_since"]
+        since = "" if bridge["ignored_since"] in (ALWAYS, None) else " since %s" % bridge["ignored_since"]
         return passed("%s is ignored by Calico%s" % (what, since), **evidence)
     heeds = "Calico before %s takes it" % bridge["ignored_since"] if bridge["ignored_since"] else "every Calico takes it"
     message = "%s leads nowhere, but %s for the node's address if it comes last" % (what, heeds)
