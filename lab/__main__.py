@@ -15,7 +15,7 @@ from .control_plane import ControlPlane, Plan
 from .disk import Kind, disk
 from .guest import Guest, guest_named, guests
 from .kernel import kernel
-from .kubernetes import MINORS, VERSION
+from .kubernetes import MINORS
 from .shell import LabError, able, need, say, wait_until
 from .space import Space
 from .tree import SUITES
@@ -92,8 +92,6 @@ def up(arguments: argparse.Namespace, space: Space) -> None:
         raise LabError("a lab has 1 to 9 nodes, not %d" % arguments.nodes)
     plan = Plan(MINORS[arguments.kubernetes], arguments.etcd, arguments.api_servers)
     kind = Kind(arguments.suite, arguments.docker, plan.kubernetes if arguments.layer != "nodes" else "", calico=arguments.layer == "calico")
-    if kind.calico and plan.kubernetes != VERSION:
-        raise LabError("the lab's images for Calico are for Kubernetes %s; with %s take --layer cluster" % (VERSION, plan.kubernetes))
     wanted = {"kind": asdict(kind), "control-plane": asdict(plan) if kind.kubernetes else {}}
     with space.at_work():
         earlier = {name: space.noted(name) for name in wanted}
