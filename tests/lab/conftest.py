@@ -9,6 +9,8 @@ from labs import ROOT, Lab, own_name
 
 
 def pytest_collection_modifyitems(items):
+    """The cluster stands from its first test to the end, so what needs a lab of its own comes before."""
+    items.sort(key=lambda item: "cluster" in item.fixturenames)
     here = [item for item in items if item.path.parent == ROOT / "tests" / "lab"]
     unable, why = Lab("none").ask("check")
     for item in here if unable else []:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from labs import BOOT, ROOT, eventually
 
-from lab.calico import TOOLS
 from lab.kubernetes import VERSION
+from lab.pod_images import TOOLS
 
 NODES = ("n1", "n2", "n3")
 ADDRESSES = ("10.0.0.11", "10.0.0.12", "10.0.0.13")

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from labs import BOOT, ROOT
 
-SCENARIOS = sorted(found.parent.name for found in ROOT.glob("extensions/molecule/*/molecule.yml") if found.parent.name != "default")
+FOUND = {found.parent.name for found in ROOT.glob("extensions/molecule/*/molecule.yml")}
+SCENARIOS = ["preflight_healthy", *sorted(FOUND - {"default", "preflight_healthy"})]  # first that all is well, then what is not
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
