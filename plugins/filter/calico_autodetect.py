@@ -111,7 +111,7 @@ _value:
   type: dict
   contains:
     address:
-      description: The address with which the node goes on, or an empty text.
+      description: The address that Calico keeps for the node from then on, or an empty text.
       type: str
       sample: 172.18.0.1/16
     link:
@@ -122,6 +122,10 @@ _value:
       description: Where it comes from. V(detected), V(stored), V(environment), or V(nothing).
       type: str
       sample: detected
+    detected:
+      description: What the method finds, whether or not it is asked for and whatever becomes of it. An empty text where it finds nothing.
+      type: str
+      sample: 172.18.0.1/16
     changed:
       description: Whether it differs from O(stored). None where that is not known.
       type: bool

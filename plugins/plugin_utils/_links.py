@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 
+from ._calico._host import is_global_unicast
 from ._calico._versions import VersionError, passes_over, passes_over_since, version
 
 UNKNOWN = (3, 24, 6)
@@ -122,7 +123,7 @@ def choosable(link, family=None):
     found = []
     for held in link["addresses"]:
         ip = ipaddress.ip_address(held["ip"])
-        if (family in (None, ip.version)) and not (ip.is_unspecified or ip.is_loopback or ip.is_multicast or ip.is_link_local or int(ip) == 0xFFFFFFFF):
+        if family in (None, ip.version) and is_global_unicast(ip):
             found.append("%s/%d" % (held["ip"], held["prefix"]))
     return found
 

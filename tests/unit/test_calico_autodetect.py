@@ -117,6 +117,17 @@ def test_a_network_without_a_change_compares_nobody():
     assert calico_autodetect(facts, **question, stored_links=kept[:1])["conflicts"] == ["n1"]
 
 
+def test_what_ends_writes_nothing():
+    facts = {"links": facts_of(TWO_NICS)}
+    taken = {"others": {"n1": "192.168.1.10/24"}}
+    first = calico_autodetect(facts, version="3.31.0", **taken)
+    assert (first["address"], first["link"], first["detected"], first["changed"]) == ("", None, "192.168.1.10/24", False)
+    later = calico_autodetect(facts, version="3.31.0", stored="10.0.2.15/24", **taken)
+    assert (later["address"], later["crash"]["takes_back"], later["changed"]) == ("", True, True)
+    explicit = calico_autodetect(facts, version="3.31.0", stored="10.0.2.15/24", ip_env="192.168.1.10", **taken)
+    assert (explicit["address"], explicit["link"], explicit["source"], explicit["crash"]["takes_back"]) == ("10.0.2.15/24", "eth0", "stored", False)
+
+
 def test_every_candidate_has_its_reason():
     facts = {"links": facts_of([*TWO_NICS, "veth0 10.1.1.1/24", "eth7"])}
     said = calico_autodetect(facts, "first-found", "3.31.0")

@@ -25,6 +25,7 @@ def foreseen(links, method, version, family, internal, stored, said, others, sto
     return {
         **settled,
         "link": _link_of(settled["address"], here),
+        "detected": found.address or "",
         "candidates": found.candidates,
         "stable": not dangers if wanted and found.address else None,
         "threats": dangers,
@@ -40,10 +41,12 @@ def _settled(asked, method, said, stored, others, stored_links):
     held = {node: {family: address} for node, address in others.items()}
     kept = {4: "", 6: "", family: stored} if stored else None
     outcome = start_up(Situation(asked.host, asked.version, environment, kept, held, asked.internal, stored_links, asked.reached, families=(family,)))
-    address = outcome.addresses[family]
+    address, source = outcome.addresses[family], outcome.sources[family]
+    if outcome.ends and family not in outcome.cleared:
+        address, source = stored, "stored"  # nothing is written by one that ends
     return {
         "address": address,
-        "source": outcome.sources[family] if address else "nothing",
+        "source": source if address else "nothing",
         "changed": address != stored,
         "log": [text for _level, text in outcome.log],
         "crash": _crash(outcome, family),
