@@ -85,7 +85,7 @@ def detect(method, asked):
 
 
 def limits(method, version):
-    """The Filter of a method that goes through the links, or None; a pattern that is refused raises _re2.Refused."""
+    """The Filter of a method that goes through the links, or None for another one."""
     kind, equals, said = method.partition("=")
     if method in ("", "first-found"):
         return Filter(exclude=excluded(version))
@@ -99,35 +99,24 @@ def limits(method, version):
 
 
 def _first_found(found, _said, asked):
-    error = _enumerate(found, Filter(exclude=excluded(asked.version)), asked)
-    if error:
-        found.say("warning", "Unable to auto-detect an IPv%d address: %s" % (asked.family, error))
+    _go_through(found, limits("", asked.version), asked, "")
 
 
 def _interface(found, said, asked):
-    patterns = _listed(said)
-    error = _enumerate(found, Filter(include=patterns), asked)
-    if error:
-        found.say("warning", "Unable to auto-detect an IPv%d address using interface regexes [%s]: %s" % (asked.family, " ".join(patterns), error))
-
-
-def _cidr(found, said, asked):
-    inside = []
-    for one in _listed(said):
-        inside.append(network(one))
-        if inside[-1] is None:
-            found.say("error", "Invalid CIDR %s for IP autodetection method: cidr=%s" % (json.dumps(one, ensure_ascii=False), said))
-            return
-    error = _enumerate(found, Filter(inside=tuple(inside)), asked)
-    if error:
-        found.say("warning", "Unable to auto-detect an IPv%d address using interface cidr [%s]: %s" % (asked.family, " ".join(map(str, inside)), error))
+    _go_through(found, limits("interface=" + said, asked.version), asked, " using interface regexes [%s]" % " ".join(_listed(said)))
 
 
 def _skip_interface(found, said, asked):
-    patterns = _listed(said)
-    error = _enumerate(found, Filter(exclude=(*excluded(asked.version), *patterns)), asked)
-    if error:
-        found.say("warning", "Unable to auto-detect an IPv%d address while excluding [%s]: %s" % (asked.family, " ".join(patterns), error))
+    _go_through(found, limits("skip-interface=" + said, asked.version), asked, " while excluding [%s]" % " ".join(_listed(said)))
+
+
+def _cidr(found, said, asked):
+    for one in _listed(said):
+        if network(one) is None:
+            found.say("error", "Invalid CIDR %s for IP autodetection method: cidr=%s" % (json.dumps(one, ensure_ascii=False), said))
+            return
+    limit = limits("cidr=" + said, asked.version)
+    _go_through(found, limit, asked, " using interface cidr [%s]" % " ".join(map(str, limit.inside)))
 
 
 def _can_reach(found, said, asked):
@@ -189,24 +178,23 @@ def _listed(said):
     return tuple(re.split(r"[\t\n\f\r ]*,[\t\n\f\r ]*", said))
 
 
-def _enumerate(found, limit, asked):
-    """Go through the links as Calico does; answers its error where nothing is taken."""
+def _go_through(found, limit, asked, how):
+    """Go through the links as Calico does, and say what it says where nothing is taken."""
     try:
         verdicts = {link.name: limit.verdict(link.name) for link in asked.host.links}
-        others = [name for name in asked.host.others if limit.verdict(name) is None]
+        nothing_left = all(verdicts.values()) and all(limit.verdict(name) for name in asked.host.others)
     except _re2.Refused as refused:
         found.say("warning", INVALID_REGEX)
-        return str(refused)
+        error = str(refused)
     except _re2.Untold as untold:
         found.unknown = "what Go's regular expressions make of %s" % untold
-        return None
-    for link in asked.host.backwards():
-        _try(found, link, verdicts[link.name], limit, asked)
-    if found.address:
-        return None
-    if not others and all(verdicts.values()):
-        return "no valid host interfaces found"
-    return "no valid IPv%d addresses found on the host interfaces" % asked.family
+        return
+    else:
+        for link in asked.host.backwards():
+            _try(found, link, verdicts[link.name], limit, asked)
+        error = "no valid host interfaces found" if nothing_left else "no valid IPv%d addresses found on the host interfaces" % asked.family
+    if not found.address:
+        found.say("warning", "Unable to auto-detect an IPv%d address%s: %s" % (asked.family, how, error))
 
 
 def _try(found, link, verdict, limit, asked):

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from . import _re2
 from ._host import is_global_unicast
 from ._methods import limits
 
@@ -28,10 +27,7 @@ def threats(method, found, asked):
     """Sentences, each of which the same code proves when the change is made."""
     if not found.address or found.unknown:
         return []
-    try:
-        limit = limits(method, asked.version)
-    except (_re2.Refused, _re2.Untold):
-        return []
+    limit = limits(method, asked.version)
     if limit is None:
         return _of_the_cluster(method, found)
     return [*_newcomers(limit, asked.family), *_made_again(limit, found, asked), *_order_of_nics(limit, found, asked)]
