@@ -217,6 +217,7 @@ def calico_autodetect(
     try:
         return _foreseen.foreseen(
             plain(links),
+            plain(facts.get("problems") or []),
             method=str(method or ""),
             version=str(version or ""),
             family=int(family),

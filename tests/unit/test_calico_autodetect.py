@@ -217,6 +217,8 @@ def test_links_that_the_facts_do_not_list_in_full_are_unknown():
     facts["present"]["links"][-1]["addresses"] = [{"ip": "169.254.1.1", "prefix": 16}]
     assert "more addresses" in calico_autodetect({"links": facts}, "cidr=172.18.0.0/16", "3.31.0")["unknown"]
     assert calico_autodetect({"links": facts}, "first-found", "3.31.0")["unknown"] == ""
+    problems = [{"fact": "links.present", "what": "links", "why": "9 more than 200 links hold an address", "kind": "error"}]
+    assert "200 links" in calico_autodetect({"links": facts, "problems": problems}, "first-found", "3.31.0")["unknown"]
 
 
 PATTERNS = table("patterns")

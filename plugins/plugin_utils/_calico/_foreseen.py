@@ -12,8 +12,8 @@ from ._startup import NAMES, Situation, poll_seconds, start_up
 from ._versions import version as numbers
 
 
-def foreseen(links, method, version, family, internal, stored, said, others, stored_links, reached, poll_interval):
-    here, known = host(links), numbers(version)
+def foreseen(links, problems, method, version, family, internal, stored, said, others, stored_links, reached, poll_interval):
+    here, known = host(links, problems), numbers(version)
     asked = Asked(here, family, known, internal, reached)
     found = detect(method, asked)
     wanted = said == "autodetect" or (said == "" and not stored and family == 4)

@@ -53,12 +53,13 @@ class Host(NamedTuple):
         return next(((link, one) for link in self.backwards() for one in link.held if one.ip == ip), (None, None))
 
 
-def host(facts):
-    """The part ``links`` of a node's facts."""
+def host(facts, problems=()):
+    """The part ``links`` of a node's facts, and what the probe says that it could not read of them."""
     present = facts.get("present") or {}
     links = tuple(_link(link) for link in present.get("links") or [])
     left_out = present.get("left_out") or {}
     unread = "" if links else "the links of the node were not read"
+    unread = next(("not all links of the node were read: %s" % one.get("why", "") for one in problems if one.get("fact") == "links.present"), unread)
     routes = tuple((facts.get("routes") or {}).get("main") or [])
     return Host(links, routes, tuple(left_out.get("examples") or ()), unread)
 
