@@ -49,9 +49,12 @@ class Lab:
     def up(self, *words):
         """With its progress on the terminal; a boot that failed is tried once more, from the beginning."""
         for attempt in (1, 2):
-            code = self.start("up", *words).wait(BOOT)
-            if code == 0:
-                return
+            with self.start("up", *words) as booting:
+                try:
+                    if booting.wait(BOOT) == 0:
+                        return
+                finally:
+                    booting.kill()
             if attempt == 1:
                 self.do("down")
         raise AssertionError("lab %s did not come up, twice" % self.name)
