@@ -96,38 +96,26 @@ def start_up(situation):
 def _configure(outcome, situation):
     before = dict(outcome.addresses)
     for family in situation.families:
-        (_configure_ipv4 if family == 4 else _configure_ipv6)(outcome, situation)
+        _configure_family(outcome, family, situation)
     if situation.version < NEEDS_ONE_ADDRESS and _is_without_address(outcome, situation):
         outcome.say("warning", "No IP Addresses configured, and autodetection is not enabled")
         raise Ended()
     outcome.changed = outcome.addresses != before or (situation.version >= LINKS_ARE_STORED and _links_changed(situation))
 
 
-def _configure_ipv4(outcome, situation):
-    said = situation.environment.get("IP", "")
-    if said == "autodetect" or (said == "" and not outcome.addresses[4]):
-        _autodetect(outcome, 4, situation)
+def _configure_family(outcome, family, situation):
+    """IPv4 is looked for where nothing is said and nothing stored, IPv6 only where that is asked for."""
+    said = situation.environment.get(NAMES[family], "")
+    if said == "autodetect" or (said == "" and family == 4 and not outcome.addresses[4]):
+        _autodetect(outcome, family, situation)
     elif said == "none":
-        if outcome.addresses[4] and situation.version >= NONE_KEEPS:
-            _validate(outcome, outcome.addresses[4], situation)
+        if outcome.addresses[family] and situation.version >= NONE_KEEPS:
+            _validate(outcome, outcome.addresses[family], situation)
     else:
         if said:
-            text = _with_mask(outcome, said, situation) if situation.version >= MASK_OF_LINK else said
-            _take_environment(outcome, 4, text)
-        _validate(outcome, outcome.addresses[4], situation)
-
-
-def _configure_ipv6(outcome, situation):
-    said = situation.environment.get("IP6", "")
-    if said == "autodetect":
-        _autodetect(outcome, 6, situation)
-    elif said == "none":
-        if outcome.addresses[6] and situation.version >= NONE_KEEPS:
-            _validate(outcome, outcome.addresses[6], situation)
-    else:
-        if said:
-            _take_environment(outcome, 6, said)
-        _validate(outcome, outcome.addresses[6], situation)
+            masked = family == 4 and situation.version >= MASK_OF_LINK
+            _take_environment(outcome, family, _with_mask(outcome, said, situation) if masked else said)
+        _validate(outcome, outcome.addresses[family], situation)
 
 
 def _autodetect(outcome, family, situation):
