@@ -68,7 +68,7 @@ def _fill(stage: Path, parts: Calico, kube: Path) -> None:
     for name in PLUGINS[1:]:
         (stage / "opt/cni/bin" / name).symlink_to("calico")
     shutil.copy(kube, stage / "usr/local/bin/kube-proxy")
-    (stage / "usr/sbin/birdcl").symlink_to("birdc")  # Debian has only the client with a prompt; it takes commands as well
+    (stage / "usr/bin/birdcl").symlink_to("/usr/sbin/birdc")  # Debian has only the client with a prompt; it takes commands as well
     for template in (stage / "etc/calico/confd/templates").glob("bird*_ipam.cfg.template"):
         # Calico's own BIRD has this attribute, for IPIP; Debian's has not.
         template.write_text(re.sub(r'krt_tunnel = "[^;]*";', "preference = preference;", template.read_text()))
