@@ -16,6 +16,11 @@ from .tree import bootstrap
 PLUGINS = ("calico", "calico-ipam", "install")
 # What Calico's own base images have; socat answers and asks in the pods of tests.
 BASE_PACKAGES = ["bird", "runit", "iptables", "ipset", "conntrack", "iproute2", "iputils-ping", "procps", "socat", "ca-certificates"]
+# The guests' kernel has no nf_tables for IPv4.
+FINISH = """
+cd "$1"; rm -rf var/cache/* usr/share/doc usr/share/man usr/share/locale
+for program in iptables ip6tables; do chroot . update-alternatives --set $program /usr/sbin/$program-legacy; done
+"""
 TOOLS = "localhost/tools:1"
 CONTROLLERS_USER = 999  # upstream's image runs its controllers as this user, and its manifest insists on one that is not root
 
@@ -34,9 +39,7 @@ def root(version: str) -> Path:
 
 def _build(draft: Path, parts: Calico, kube: Path, version: str) -> None:
     base = draft / "base.tar"
-    bootstrap(
-        base, "bookworm", BASE_PACKAGES, "--skip=output/dev", '--customize-hook=cd "$1" && rm -rf var/cache/* usr/share/doc usr/share/man usr/share/locale'
-    )
+    bootstrap(base, "bookworm", BASE_PACKAGES, "--skip=output/dev", "--customize-hook=" + FINISH)
     layer = draft / "layer.tar"
     _fill(draft / "stage", parts, kube)
     run("tar", "-C", draft / "stage", "--numeric-owner", "-cf", layer, ".")
