@@ -21,10 +21,9 @@ STAMP = "-X %s/pkg/buildinfo.Version=v%s" % (MODULE, VERSION)
 MAINS = {
     "node": "node/cmd/calico-node/main.go",
     "kubecontrollers": "kube-controllers/cmd/kube-controllers/main.go",
-    "checkstatus": "kube-controllers/cmd/check-status/main.go",
     "calicoctl": "calicoctl/calicoctl/calicoctl.go",
 }
-NAMES = ("calico-node", "kube-controllers", "check-status", "calicoctl", "calico-typha")
+NAMES = ("calico-node", "kube-controllers", "calicoctl", "calico-typha")
 MANIFESTS = ("calico.yaml", "operator-crds.yaml", "custom-resources.yaml")
 
 
@@ -62,6 +61,8 @@ def _build(draft: Path) -> None:
         _importable(upstream / main, name, source / "generated" / name / "main.go")
     build(source, draft / "calico", "./cmd/calico", STAMP, UNSUMMED)
     build(source, draft / "calico-cni", "./cmd/cni", STAMP, UNSUMMED)
+    # A probe that has one second: by itself it starts in a tenth of what the rest takes.
+    build(source, draft / "check-status", MODULE + "/kube-controllers/cmd/check-status", STAMP, UNSUMMED)
     shutil.rmtree(source)
     for name in NAMES:
         (draft / name).symlink_to("calico")

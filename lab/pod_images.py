@@ -67,6 +67,7 @@ def _fill(stage: Path, parts: Calico, kube: Path) -> None:
     shutil.copy(parts.place / "calico", stage / "usr/bin/calico-programs")
     for name in NAMES:
         (stage / "usr/bin" / name).symlink_to("calico-programs")
+    shutil.copy(parts.place / "check-status", stage / "usr/bin")
     shutil.copy(parts.place / "calico-cni", stage / "opt/cni/bin/calico")
     for name in PLUGINS[1:]:
         (stage / "opt/cni/bin" / name).symlink_to("calico")

@@ -99,9 +99,9 @@ class Space:
         self.record.unlink(missing_ok=True)
 
     def memory(self) -> int:
-        """Bytes that the lab's processes hold, what they share counted once."""
+        """Bytes that the lab's processes hold, what they share counted once; without pages of files, which the machine can take back."""
         inner = self._inner()
-        return sum(_held(pid) for pid in _processes_of(inner, "pid")) if inner else 0
+        return sum(dict(_held(pid) for pid in _processes_of(inner, "pid")).values()) if inner else 0
 
     def note(self, name: str, value: object) -> None:
         (self.place / (name + ".json")).write_text(json.dumps(value, indent=1))
@@ -132,12 +132,13 @@ def _processes_of(inner: int, kind: str) -> list[int]:
     return [int(place.name) for place in Path("/proc").glob("[0-9]*") if own and space_of(place) == own]
 
 
-def _held(pid: int) -> int:
+def _held(pid: int) -> tuple[str, int]:
+    """A process's address space, by its range, which two processes have in common only where they share all of it; and its bytes."""
     try:
-        lines = Path("/proc/%d/smaps_rollup" % pid).read_text().splitlines()
-    except OSError:
-        return 0
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+        span, *lines = Path("/proc/%d/smaps_rollup" % pid).read_text().splitlines()
+    except (OSError, ValueError):
+        return "", 0
+    return span, sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(("Pss_Anon:", "Pss_Shmem:")))
 
 
 def child_of(parent: int) -> int | None:

@@ -12,7 +12,6 @@ import (
 	"github.com/projectcalico/calico/typha/pkg/daemon"
 
 	"nodecare.example/lab/calico/generated/calicoctl"
-	"nodecare.example/lab/calico/generated/checkstatus"
 	"nodecare.example/lab/calico/generated/kubecontrollers"
 	"nodecare.example/lab/calico/generated/node"
 )
@@ -23,8 +22,6 @@ func main() {
 		node.Main()
 	case "kube-controllers":
 		kubecontrollers.Main()
-	case "check-status":
-		checkstatus.Main()
 	case "calicoctl":
 		calicoctl.Main()
 	case "calico-typha":
