@@ -101,7 +101,10 @@ class Space:
     def memory(self) -> int:
         """Bytes that the lab's processes hold, what they share counted once; without pages of files, which the machine can take back."""
         inner = self._inner()
-        return sum(dict(_held(pid) for pid in _processes_of(inner, "pid")).values()) if inner else 0
+        held: dict[object, int] = {}
+        for pid in _processes_of(inner, "pid") if inner else []:
+            held.update(_held(pid))
+        return sum(held.values())
 
     def note(self, name: str, value: object) -> None:
         (self.place / (name + ".json")).write_text(json.dumps(value, indent=1))
@@ -132,13 +135,21 @@ def _processes_of(inner: int, kind: str) -> list[int]:
     return [int(place.name) for place in Path("/proc").glob("[0-9]*") if own and space_of(place) == own]
 
 
-def _held(pid: int) -> tuple[str, int]:
-    """A process's address space, by its range, which two processes have in common only where they share all of it; and its bytes."""
+def _held(pid: int) -> dict[object, int]:
+    """Bytes of a process's own address space and of the memory files that it has open, which are the guests' memory.
+
+    Two processes have the range of their addresses in common only where they share all of it, or hold next to nothing.
+    """
+    found: dict[object, int] = {}
     try:
         span, *lines = Path("/proc/%d/smaps_rollup" % pid).read_text().splitlines()
-    except (OSError, ValueError):
-        return "", 0
-    return span, sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(("Pss_Anon:", "Pss_Shmem:")))
+        found[span] = sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss_Anon:"))
+        for file in Path("/proc/%d/fd" % pid).iterdir():
+            if os.readlink(file).startswith("/dev/shm/"):
+                found[file.stat().st_ino] = file.stat().st_blocks * 512
+    except (OSError, ValueError):  # it has ended meanwhile
+        pass
+    return found
 
 
 def child_of(parent: int) -> int | None:
