@@ -76,6 +76,8 @@ PACKAGES = {
     "unshare": "util-linux",
     "nsenter": "util-linux",
     "nft": "nftables",
+    "taskset": "util-linux",
+    "cc": "build-essential",  # and the C library for static programs
 }
 
 
