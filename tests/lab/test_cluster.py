@@ -51,7 +51,7 @@ def test_mesh(cluster):
 
     def peers(pod):
         said = cluster.kubectl("exec", "-n", "kube-system", pod, "-c", "calico-node", "--", "birdcl", "-s", "/var/run/calico/bird.ctl", "show", "protocols")
-        return [line.split()[0] for line in said.splitlines() if line.startswith("Mesh_") and line.endswith("Established")]
+        return [line.split()[0] for line in said.splitlines() if line.startswith("Mesh_") and line.split()[-1] == "Established"]
 
     for node, pod in pods(cluster, "k8s-app=calico-node").items():
         eventually("both peers of %s" % node, lambda name=pod["metadata"]["name"]: len(peers(name)) == 2)
