@@ -66,6 +66,8 @@ class Guest:
             "con=null", "con0=null,fd:1", "selinux=0", "systemd.hostname=" + self.name, "systemd.machine_id=" + self._machine_id(),
             "systemd.show_status=0", "quiet", "loglevel=3", "panic=1",
         )  # fmt: skip
+        # A process that is just becoming another program has no command line for a moment, and would be taken for ended.
+        wait_until("%s to be powered on" % self.name, lambda: self.running, 10, 0.02)
 
     def cut(self) -> None:
         """Pull the plug: the guest's processes are gone at once, its disk stays as it is."""
