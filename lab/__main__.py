@@ -66,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
         ("ssh", ssh, "a shell or a command on a node"),
         ("exec", execute, "a command of this machine in the lab's network"),
         ("kubectl", kubectl, "ask the lab's API server"),
+        ("calicoctl", ask_calico, "ask Calico's datastore, which is that API server"),
     ):
         made = command(name, do, words, prefix_chars="\0", add_help=False)  # every option is for the program
         if name == "ssh":
@@ -166,6 +167,11 @@ def execute(arguments: argparse.Namespace, space: Space) -> None:
 
 def kubectl(arguments: argparse.Namespace, space: Space) -> None:
     _become(ControlPlane(space).kubectl(*arguments.words))
+
+
+def ask_calico(arguments: argparse.Namespace, space: Space) -> None:
+    datastore = ("env", "DATASTORE_TYPE=kubernetes", "KUBECONFIG=%s" % ControlPlane(space).kubeconfig)
+    _become(space.inside(*datastore, calico().place / "calicoctl", *arguments.words, network_only=True))
 
 
 def power(arguments: argparse.Namespace, space: Space) -> None:

@@ -49,10 +49,6 @@ def calico() -> Calico:
     return Calico(built("calico-" + VERSION, recipe, _build, "about 6 min on two cores"))
 
 
-def calicoctl() -> Path:
-    return calico().place / "calicoctl"
-
-
 def _build(draft: Path) -> None:
     source = draft / "source"
     shutil.copytree(SOURCE, source)
