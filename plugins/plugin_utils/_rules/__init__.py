@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from . import host, kubelet, links, load, node, runtime, swap
+from . import calico, host, kubelet, links, load, node, runtime, swap
 from ._rule import RULES
 
-__all__ = ["RULES", "host", "kubelet", "links", "load", "node", "runtime", "swap"]
+__all__ = ["RULES", "calico", "host", "kubelet", "links", "load", "node", "runtime", "swap"]

@@ -4,3 +4,7 @@
 """PRIVATE. Calico: what it will do on a node before it joins, and why it fails where it does."""
 
 from __future__ import annotations
+
+from . import daemons
+
+__all__ = ["daemons"]
