@@ -55,6 +55,8 @@ def facts_about(rule):
         rows.append(("Uses, where it is known", names(rule.uses)))
     if rule.across:
         rows.append(("Compares nodes", "yes, with all others of the same run" + (", after each was judged alone" if rule.alone else "")))
+    if rule.of_cluster:
+        rows.append(("About", "the cluster as a whole, once in a run; its findings stand under `cluster`"))
     rows += [("Only for", "`%s` %s" % (path.split(".")[0], wanted.replace(",", ", "))) for path, wanted in rule.versions.items()]
     return "\n".join(["| | |", "|---|---|"] + ["| %s | %s |" % row for row in rows])
 

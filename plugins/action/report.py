@@ -12,13 +12,14 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.color import ANSIBLE_COLOR
 
-from ..plugin_utils import _judge, _report
+from ..plugin_utils import _judge, _registered, _report
 from ..plugin_utils._policy import PolicyError, policy
 from ..plugin_utils._report import words
 from ..plugin_utils._rules import RULES
 
 ARGUMENTS = {
     "results": {"type": "str", "default": "nodecare_check"},
+    "cluster_results": {"type": "str", "default": "nodecare_cluster_check"},
     "checks": {"type": "list", "elements": "str", "default": ["*"]},
     "exclude": {"type": "list", "elements": "str", "default": []},
     "policy": {"type": "dict", "default": {}},
@@ -41,31 +42,18 @@ class ActionModule(ActionBase):
         try:
             checked = policy(arguments["policy"], known_rules=list(RULES))
             chosen = _judge.select(arguments["checks"], arguments["exclude"], checked)
-            nodes, policies, findings = _collected(_results(task_vars, arguments["results"]), checked)
+            nodes, policies, findings = _collected(_registered.results(task_vars, arguments["results"]), checked)
         except (_judge.SelectionError, PolicyError) as error:
             raise AnsibleActionFail(str(error)) from None
         read = {name: facts for name, facts in nodes.items() if facts}
-        findings = _judge.merge(findings, _judge.judge_across(read, policies, chosen, checked))
+        cluster = _registered.cluster(task_vars, arguments["cluster_results"])
+        findings = _judge.judge_together(findings, read, policies, chosen, checked, cluster)
         report = _report.document(nodes, findings)
         self._display.display(_report.terminal_text(report, colour=ANSIBLE_COLOR))
-        saved = _report.bundle(nodes, arguments["policy"]) if arguments["save_facts"] else None
+        saved = _report.bundle(nodes, arguments["policy"], cluster) if arguments["save_facts"] else None
         paths, broken = _report.write(report, os.path.abspath(arguments["path"]), arguments["formats"], saved)
         self._display.display("\n" + "\n".join("Report: %s" % path for path in paths.values()))
         return _outcome(report, paths, broken, FAILING[arguments["fail_on"]])
-
-
-def _results(task_vars, variable):
-    """What node_check found on each host of the play.
-
-    A registered result holds no templates, so it is taken as it is: hostvars[name] would build a template engine with
-    all variables for every host, which for a thousand of them takes far longer than all the rest.
-    """
-    hostvars = task_vars["hostvars"]
-    for name in task_vars["ansible_play_hosts_all"]:
-        result = hostvars.raw_get(name).get(variable)
-        if isinstance(result, str):  # not registered, but made by a template
-            result = hostvars[name].get(variable)
-        yield str(name), result if isinstance(result, dict) else {}
 
 
 def _collected(results, checked):

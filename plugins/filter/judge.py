@@ -14,7 +14,8 @@ author:
 description:
   - Applies the rules of M(nodecare.kubernetes.node_check) to saved facts, without any connection to a node, so that an
     old reading can be judged again with another policy.
-  - Given several nodes, the rules that compare nodes are applied too.
+  - Given several nodes, the rules that compare nodes are applied too; given a bundle with the cluster's facts, also those that
+    ask the cluster.
 positional: policy
 options:
   _input:
@@ -73,13 +74,13 @@ from ..plugin_utils._site import plain
 
 def judge(facts, policy=None, checks=("*",), exclude=(), node="node"):
     """Findings about saved facts."""
-    nodes = _nodes(facts, node)
+    nodes, cluster = _nodes(facts, node), _cluster(facts)
     try:
         by = checked(plain(policy or {}), known_rules=list(RULES))
         ids = _judge.select(_texts(checks), _texts(exclude), by)
     except (PolicyError, _judge.SelectionError) as error:
         raise AnsibleFilterError("nodecare.kubernetes.judge: %s" % error) from None
-    return _judge.judge(nodes, dict.fromkeys(nodes, by), ids, by)
+    return _judge.judge(nodes, dict.fromkeys(nodes, by), ids, by, cluster)
 
 
 def _nodes(facts, node):
@@ -93,6 +94,11 @@ def _nodes(facts, node):
         if not isinstance(one, dict) or not str(one.get("schema", "")).startswith("nodecare.node/"):
             raise AnsibleFilterError("nodecare.kubernetes.judge: what is given for %s are no facts of node_check (schema nodecare.node/1)" % name)
     return {str(name): plain(one) for name, one in (nodes or {}).items()}
+
+
+def _cluster(facts):
+    """A bundle's cluster facts; without a bundle there are none."""
+    return plain(facts.get("cluster")) if str(facts.get("schema", "")).startswith("nodecare.bundle/") else None
 
 
 def _texts(names):

@@ -29,8 +29,15 @@ options:
     description: The variable in which each host keeps the result of M(nodecare.kubernetes.node_check).
     type: str
     default: nodecare_check
+  cluster_results:
+    description:
+      - The variable in which M(nodecare.kubernetes.cluster_check) has left its result. With it the rules that ask the cluster are
+        applied, and nodes of the cluster that are no hosts of the play are judged by what the cluster knows of them.
+      - Where nothing has set it, these rules are V(skip).
+    type: str
+    default: nodecare_cluster_check
   checks:
-    description: The rules among which those that compare nodes are chosen, as in M(nodecare.kubernetes.node_check).
+    description: The rules among which those that compare nodes or ask the cluster are chosen, as in M(nodecare.kubernetes.node_check).
     type: list
     elements: str
     default: ["*"]

@@ -9,8 +9,9 @@ import re
 
 from ._policy import matches
 from ._rules import RULES
-from ._rules._rule import Verdict, finding, skip, unknown
+from ._rules._rule import CLUSTER, Verdict, finding, skip, unknown
 from ._rules.node import lost
+from ._with_cluster import is_machine, joined
 
 ORDER = ("fail", "warn", "unknown", "pass", "skip")  # worst first
 OUTSIDE = ("node.unreachable", "node.unreadable")
@@ -44,13 +45,30 @@ def judge_node(name, facts, policy, ids):
     for rule_id in ids:
         rule = RULES.get(rule_id)
         if rule and rule.alone and rule_id not in OUTSIDE:
-            findings.extend(finding(rule, name, verdict, policy) for verdict in _alone(rule, facts, policy))
+            findings.extend(_findings(rule, name, facts, policy))
     return findings + [finding(site.rule, name, _by_site(site, facts, policy), policy) for site in policy.site_rules if site.rule.id in ids]
 
 
 def judge_lost(name, rule_id, why, policy):
     """The finding about a node that gave no facts."""
     return finding(RULES[rule_id], name, lost(rule_id, why), policy)
+
+
+def judge_with_cluster(nodes, policies, cluster, ids, policy):
+    """Findings of the rules that ask the cluster, about it and about each of its nodes.
+
+    Of a Node that no machine of the run stands for, only what is wrong is told.
+    """
+    asking = [RULES[rule_id] for rule_id in ids if rule_id in RULES and RULES[rule_id].asks_cluster]
+    views = joined(nodes, cluster)
+    findings = []
+    for name, facts in views.items():
+        able = [rule for rule in asking if rule.alone and (is_machine(facts) or not rule.areas)]
+        findings += [one for rule in able for one in _findings(rule, name, facts, policies.get(name, policy))]
+    across = judge_across(views, {name: policies.get(name, policy) for name in views}, [rule.id for rule in asking], policy)
+    told = [one for one in merge(findings, across) if is_machine(views[one["node"]]) or one["status"] in ("fail", "warn")]
+    alone = {CLUSTER: cluster, "problems": cluster.get("problems") or []}
+    return told + [one for rule in asking if rule.of_cluster for one in _findings(rule, CLUSTER, alone, policy)]
 
 
 def judge_across(nodes, policies, ids, policy):
@@ -64,10 +82,16 @@ def judge_across(nodes, policies, ids, policy):
     return findings
 
 
-def judge(nodes, policies, ids, policy):
+def judge(nodes, policies, ids, policy, cluster=None):
     """Every finding about a set of nodes: ``nodes`` maps a name to its facts, ``policies`` to its policy."""
     findings = [one for name, facts in nodes.items() for one in judge_node(name, facts, policies[name], ids)]
-    return merge(findings, judge_across(nodes, policies, ids, policy))
+    return judge_together(findings, nodes, policies, ids, policy, cluster)
+
+
+def judge_together(findings, nodes, policies, ids, policy, cluster=None):
+    """What was found on each node by itself, with what only several nodes or the cluster can tell."""
+    findings = merge(findings, judge_across(nodes, policies, ids, policy))
+    return merge(findings, judge_with_cluster(nodes, policies, cluster, ids, policy)) if cluster else findings
 
 
 def merge(findings, newer):
@@ -83,6 +107,10 @@ def summary(findings):
     return {**counts, "worst": next((status for status in ORDER if counts[status]), "pass")}
 
 
+def _findings(rule, name, facts, policy):
+    return [finding(rule, name, verdict, policy) for verdict in _alone(rule, facts, policy)]
+
+
 def _alone(rule, facts, policy):
     if policy.disables(rule.id):
         return [skip("disabled by policy")]
@@ -92,14 +120,24 @@ def _alone(rule, facts, policy):
     needed = [_at(facts, path) for path in rule.needs]
     missing = [path for path, value in zip(rule.needs, needed) if value is None]
     if missing:
-        return [unknown(_because(facts, missing) or "%s was not read" % " and ".join(missing))]
-    verdicts = _call(rule, rule.alone, *needed, *(_at(facts, path) for path in rule.uses), policy)
+        return [_not_judged(facts, missing)]
+    verdicts = _call(rule, rule.alone or rule.of_cluster, *needed, *(_at(facts, path) for path in rule.uses), policy)
     if all(verdict.status == "pass" for verdict in verdicts):
         proven = verdicts and all(verdict.sure for verdict in verdicts)
         hidden = _because(facts, rule.needs if proven else (*rule.needs, *rule.uses))
         if hidden:
             return [unknown(hidden)]
     return verdicts or [Verdict("pass", "nothing found")]
+
+
+def _not_judged(facts, missing):
+    """Why a rule has no verdict where it lacks these facts."""
+    cluster = facts.get(CLUSTER)
+    if cluster is None and any(path.split(".")[0] == CLUSTER for path in missing):
+        return skip("no cluster was read")
+    if cluster and cluster.get("nodes") is not None and cluster.get("node", ...) is None and any(_touches(path, CLUSTER + ".node") for path in missing):
+        return skip("this machine is no node of the cluster")
+    return unknown(_because(facts, missing) or "%s was not read" % " and ".join(missing))
 
 
 def _by_site(site, facts, policy):
@@ -118,7 +156,7 @@ def _across(rule, nodes, policies, policy):
         if policies[name].disables(rule.id):
             answers[name] = [skip("disabled by policy")]
         elif any(value is None for value in needed):
-            answers[name] = [unknown(_because(facts, rule.needs) or "%s was not read" % " and ".join(rule.needs))]
+            answers[name] = [_not_judged(facts, [path for path, value in zip(rule.needs, needed) if value is None])]
         else:
             able[name] = needed[0] if len(needed) == 1 else needed
     said = _call(rule, rule.across, able, policy) if able else {}

@@ -5,6 +5,7 @@
   change: {files: …}           # see recorded.py
   facts: {load: {…}}           # laid over what the probes read (null removes)
   policy: {thresholds: …}
+  cluster: {nodes: …}          # what cluster_check read; a node of the case is the Node of the same name, one machine is called node
   want: {swap.returns: fail}   # the worst status of that rule's findings
   evidence: {swap.returns: {by: /etc/fstab line 3}}       # a part of that finding's evidence
   says: {swap.returns: "a part of the message"}
@@ -36,7 +37,9 @@ def test_case(case, tmp_path):
     ids = sorted({rule_id for wanted in want.values() for rule_id in wanted})
     facts = {name: facts_of(machine, ids, tmp_path / name) for name, machine in machines.items()}
     known = policy(case.get("policy"), known_rules=list(RULES))
-    findings = _judge.judge(facts, dict.fromkeys(facts, known), ids, known)
+    for name, one in facts.items():
+        one["taken"] = {**one.get("taken", {}), "hostname": name}
+    findings = _judge.judge(facts, dict.fromkeys(facts, known), ids, known, cluster_of(case))
     for name, wanted in want.items():
         for rule_id, status in wanted.items():
             of_rule = [one for one in findings if one["id"] == rule_id and one["node"] == name]
@@ -60,6 +63,11 @@ def facts_of(machine, ids, where):
     areas = [] if "facts" in machine and "tree" not in machine and "change" not in machine else _judge.areas(ids)
     facts = read(machine.get("tree"), machine.get("change") or {}, where, areas)
     return lay_over(facts, machine.get("facts") or {})
+
+
+def cluster_of(case):
+    """What the case says, over an empty document."""
+    return {"schema": "nodecare.cluster/1", "problems": [], **case["cluster"]} if "cluster" in case else None
 
 
 def lay_over(facts, change):

@@ -40,7 +40,8 @@ def read(areas, deadline=5.0, root="/"):
 
 def take(node, areas, in_all):
     """Gather all areas; what is not there in time stays missing, and is named among the problems."""
-    document = {"schema": SCHEMA, "taken": {"at": node.clock(), "euid": os.geteuid(), "python": platform.python_version()}}
+    hostname = (node.read("/proc/sys/kernel/hostname") or "").strip()
+    document = {"schema": SCHEMA, "taken": {"at": node.clock(), "hostname": hostname, "euid": os.geteuid(), "python": platform.python_version()}}
     start, cpu = time.monotonic(), time.process_time()
     document.update((name, {}) for name in areas)
     jobs = [[(name, fact, look) for name, area in areas.items() for fact, look in getattr(area, table).items()] for table in ("FACTS", "WAITING")]

@@ -10,6 +10,7 @@ import tempfile
 
 from .. import _judge
 from .._rules import RULES
+from .._rules._rule import CLUSTER
 from . import json_report, junit, page, prometheus, terminal
 from .words import natural
 
@@ -26,8 +27,13 @@ terminal_text = terminal.text
 
 
 def document(nodes, findings):
-    """What every writer writes. ``nodes`` maps each name to its facts, or to None where there are none."""
-    names = {name: place for place, name in enumerate(sorted(nodes, key=natural))}
+    """What every writer writes. ``nodes`` maps each name to its facts, or to None where there are none.
+
+    The cluster, and its nodes that are not among these, have a row where something was found about them.
+    """
+    found = {one["node"] for one in findings}
+    others = sorted(found - set(nodes) - {CLUSTER}, key=natural)
+    names = {name: place for place, name in enumerate([*sorted(nodes, key=natural), *others, *sorted(found & {CLUSTER} - set(nodes))])}
     findings = sorted(findings, key=lambda one: (_judge.ORDER.index(one["status"]), SEVERITIES.index(one["severity"]), one["id"], names[one["node"]]))
     areas = _areas(findings)
     table = {name: dict.fromkeys(areas) for name in names}
@@ -36,7 +42,7 @@ def document(nodes, findings):
         cells, area = table[one["node"]], one["id"].split(".")[0]
         cells[area] = cells[area] or one["status"]
         counts[one["node"]][one["status"]] += 1
-    taken = {name: (nodes[name] or {}).get("taken") for name in names}
+    taken = {name: (nodes.get(name) or {}).get("taken") for name in names}
     return {
         "schema": SCHEMA,
         "taken": _span(taken.values()),
@@ -46,9 +52,9 @@ def document(nodes, findings):
     }
 
 
-def bundle(nodes, policy):
+def bundle(nodes, policy, cluster=None):
     """Facts to keep: the filter ``judge`` judges them again, by this policy or by another."""
-    return {"schema": BUNDLE, "policy": policy, "nodes": {name: facts for name, facts in nodes.items() if facts}}
+    return {"schema": BUNDLE, "policy": policy, "nodes": {name: facts for name, facts in nodes.items() if facts}, "cluster": cluster}
 
 
 def write(report, directory, formats, facts=None):

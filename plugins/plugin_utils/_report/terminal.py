@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 
+from .._rules._rule import CLUSTER
 from . import groups
 from .words import clip, counted, fold, natural, pad, safe, width, wrap, wrap_command
 
@@ -43,7 +44,7 @@ def text(report, colour=False, fancy=True):
 
 
 def headline(report):
-    worst = [node["worst"] for node in report["nodes"].values()]
+    worst = [node["worst"] for name, node in report["nodes"].items() if name != CLUSTER]
     said = (("fail", "failed"), ("warn", "with warnings"), ("unknown", "not wholly read"))
     parts = ["%d %s" % (worst.count(status), words) for status, words in said if status in worst]
     parts.append("%d well" % sum(status in WELL for status in worst))

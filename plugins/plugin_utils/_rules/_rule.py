@@ -9,6 +9,7 @@ import shlex
 from dataclasses import dataclass, field
 
 RULES = {}
+CLUSTER = "cluster"  # beside a node's facts: what the API server knows; and the name in findings about the cluster as a whole
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class Rule:
     remedy: dict | None
     alone: object = None  # judge one node:   f(*needs, *uses, policy) -> verdicts
     across: object = None  # judge all of them: f({node: needs}, policy) -> {node: verdicts}
+    of_cluster: object = None  # judge the cluster: f(*needs, *uses, policy) -> verdicts
 
     @property
     def area(self):
@@ -68,19 +70,25 @@ class Rule:
 
     @property
     def why(self):
-        return (self.alone or self.across).__doc__ or ""
+        return (self.alone or self.across or self.of_cluster).__doc__ or ""
+
+    @property
+    def asks_cluster(self):
+        """Whether it can only be judged where the cluster was read, or says more then."""
+        return any(path.split(".")[0] == CLUSTER for path in (*self.needs, *self.uses))
 
     @property
     def areas(self):
         """The areas that have to be probed for it; when and as whom a node was read comes with each of them."""
-        return {path.split(".")[0] for path in (*self.needs, *self.uses, *self.versions)} - {"taken"} or {self.area}
+        return {path.split(".")[0] for path in (*self.needs, *self.uses, *self.versions) or (self.id,)} - {"taken", CLUSTER}
 
 
 def rule(rule_id, title, severity="error", needs=(), uses=(), versions=None, remedy=None):
     """Register a function that judges one node.
 
     It is called with the facts at the paths in ``needs``, then those in ``uses``, then the policy. Where a needed fact is
-    missing the answer is *unknown* and the function is not called; a used fact may be None. A *pass* is only believed
+    missing the answer is *unknown* and the function is not called; a used fact may be None. What the API server knows is
+    under ``cluster``, this machine's Node under ``cluster.node``; where no cluster was read, the answer is *skip*. A *pass* is only believed
     where no problem was met while gathering any of them. ``versions`` maps a fact to a range such as ``>=1.35,<1.38``;
     outside it the answer is *skip*.
     """
@@ -104,6 +112,16 @@ def across(rule_id, title=None, severity="error", needs=(), remedy=None):
             RULES[rule_id].across = function
         else:
             RULES[rule_id] = Rule(rule_id, title, severity, _paths(needs), (), {}, remedy, across=function)
+        return function
+
+    return register
+
+
+def of_cluster(rule_id, title, severity="error", needs=(), uses=(), remedy=None):
+    """Register a function that judges the cluster as a whole, once; it is called like that of ``rule``."""
+
+    def register(function):
+        RULES[rule_id] = Rule(rule_id, title, severity, _paths(needs), _paths(uses), {}, remedy, of_cluster=function)
         return function
 
     return register

@@ -41,23 +41,25 @@ TRUTH.update({"false": False, "False": False, "FALSE": False, "f": False, "F": F
 
 
 def installed(node):
-    """Which kubelet this node has, or would have: its variant, its unit and its program."""
+    """Which kubelet this node has, or would have: its variant, its unit, its program, and what it is told about its name and address."""
     for variant, units, program, _home in VARIANTS:
         unit = next((name for name in units if fragment(node, name)), None)
         if unit:
             path = program if program and node.exists(program) else node.program(program.rsplit("/", 1)[-1]) if program else None
-            return {"variant": variant, "unit": unit, "program": path, "joined": joined(node, variant, unit)}
+            return {"variant": variant, "unit": unit, "program": path, **told(node, variant, unit)}
     path = node.program("kubelet")  # without a unit: not systemd, or half installed
-    return {"variant": "kubelet" if path else None, "unit": None, "program": path, "joined": bool(path) and joined(node, "kubelet", None)}
+    if not path:
+        return {"variant": None, "unit": None, "program": None, "joined": False, "node_name": None, "node_ip": None}
+    return {"variant": "kubelet", "unit": None, "program": path, **told(node, "kubelet", None)}
 
 
-def joined(node, variant, unit):
-    """Whether it has been told about a cluster. Until then kubeadm's kubelet restarts every few seconds by design."""
+def told(node, variant, unit):
+    """Whether it has been told about a cluster (until then kubeadm's restarts every few seconds by design), and what its flags say about the node."""
     flags = found_flags(node, variant, unit)[0]
-    paths = [
-        flags.get(name) or "/etc/kubernetes/" + usual for name, usual in (("kubeconfig", "kubelet.conf"), ("bootstrap-kubeconfig", "bootstrap-kubelet.conf"))
-    ]
-    return variant != "kubelet" or any(node.exists(path) for path in paths)
+    usual = (("kubeconfig", "kubelet.conf"), ("bootstrap-kubeconfig", "bootstrap-kubelet.conf"))
+    paths = [flags.get(name) or "/etc/kubernetes/" + file for name, file in usual]
+    joined = variant != "kubelet" or any(node.exists(path) for path in paths)
+    return {"joined": joined, "node_name": flags.get("hostname-override"), "node_ip": flags.get("node-ip")}
 
 
 def config(node):
