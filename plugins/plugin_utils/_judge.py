@@ -158,7 +158,8 @@ def _across(rule, nodes, policies, policy):
         elif any(value is None for value in needed):
             answers[name] = [_not_judged(facts, [path for path, value in zip(rule.needs, needed) if value is None])]
         else:
-            able[name] = needed[0] if len(needed) == 1 else needed
+            known = needed + [_at(facts, path) for path in rule.uses]
+            able[name] = known[0] if len(known) == 1 else known
     said = _call(rule, rule.across, able, policy) if able else {}
     if isinstance(said, list):  # the rule broke
         said = dict.fromkeys(able, said)

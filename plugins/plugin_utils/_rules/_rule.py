@@ -80,7 +80,7 @@ class Rule:
     @property
     def areas(self):
         """The areas that have to be probed for it; when and as whom a node was read comes with each of them."""
-        return {path.split(".")[0] for path in (*self.needs, *self.uses, *self.versions) or (self.id,)} - {"taken", CLUSTER}
+        return {path.split(".")[0] for path in (*self.needs, *self.uses, *self.versions) or (self.id,)} - {"taken", "problems", CLUSTER}
 
 
 def rule(rule_id, title, severity="error", needs=(), uses=(), versions=None, remedy=None):
@@ -100,18 +100,18 @@ def rule(rule_id, title, severity="error", needs=(), uses=(), versions=None, rem
     return register
 
 
-def across(rule_id, title=None, severity="error", needs=(), remedy=None):
+def across(rule_id, title=None, severity="error", needs=(), uses=(), remedy=None):
     """Register a function that compares the nodes of a run; for a rule that also judges one node, it has the last word.
 
-    It is called with {node: fact}, or {node: [fact, …]} for several needs, of the nodes that have them all, and answers
-    {node: verdicts} for those that it has something to say about.
+    It is called with {node: fact}, or {node: [fact, …]} for several needs and for what is used, of the nodes that have all
+    that is needed, and answers {node: verdicts} for those that it has something to say about.
     """
 
     def register(function):
         if rule_id in RULES:
             RULES[rule_id].across = function
         else:
-            RULES[rule_id] = Rule(rule_id, title, severity, _paths(needs), (), {}, remedy, across=function)
+            RULES[rule_id] = Rule(rule_id, title, severity, _paths(needs), _paths(uses), {}, remedy, across=function)
         return function
 
     return register
