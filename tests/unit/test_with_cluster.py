@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _judge
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
-from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules import RULES
-from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules import _rule
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules import RULES, _rule
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._with_cluster import joined, unread
 
 READ = {"schema": "nodecare.node/1", "taken": {"at": 1.0, "hostname": ""}, "problems": []}
