@@ -63,7 +63,7 @@ def judge_with_cluster(nodes, policies, cluster, ids, policy):
     views = joined(nodes, cluster)
     findings = []
     for name, facts in views.items():
-        able = [rule for rule in asking if rule.alone and (is_machine(facts) or not rule.areas)]
+        able = [rule for rule in asking if rule.alone and (is_machine(facts) or rule.needs_cluster_only)]
         findings += [one for rule in able for one in _findings(rule, name, facts, policies.get(name, policy))]
     across = judge_across(views, {name: policies.get(name, policy) for name in views}, [rule.id for rule in asking], policy)
     told = [one for one in merge(findings, across) if is_machine(views[one["node"]]) or one["status"] in ("fail", "warn")]

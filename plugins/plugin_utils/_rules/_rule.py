@@ -78,6 +78,11 @@ class Rule:
         return any(path.split(".")[0] == CLUSTER for path in (*self.needs, *self.uses))
 
     @property
+    def needs_cluster_only(self):
+        """Whether it can be judged of a Node that was not read itself."""
+        return all(path.split(".")[0] == CLUSTER for path in self.needs)
+
+    @property
     def areas(self):
         """The areas that have to be probed for it; when and as whom a node was read comes with each of them."""
         return {path.split(".")[0] for path in (*self.needs, *self.uses, *self.versions) or (self.id,)} - {"taken", "problems", CLUSTER}
