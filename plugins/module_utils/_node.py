@@ -203,6 +203,15 @@ class Node:
             except OSError:
                 yield None
 
+    def tail(self, path, size):
+        """The end of a file that only grows, as text; None as for read."""
+        try:
+            with open(self.at(path), "rb", buffering=0, opener=_without_waiting) as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - size))
+                return file.read(size).decode("utf-8", "replace")
+        except OSError as error:
+            return self._unseen(path, error)
+
     def lines(self, path):
         """The lines of a file; none where there is no such file."""
         return (self.read(path) or "").splitlines()
@@ -370,6 +379,21 @@ class Node:
                 self.problem(what, answer.err or "ended the conversation without a status", "error")
         return answer
 
+    def ask(self, path, line, over, deadline=None):
+        """One line to a daemon that talks in lines over a unix socket; ``over`` tells from the text so far whether it has said all.
+
+        What it said before it fell silent is in ``out``.
+        """
+        heard = []
+
+        def enough(chunk):
+            heard.append(chunk)
+            return over(_text(heard))
+
+        answer, _said = self._converse(path, "%s %s" % (path, line), (line + "\n").encode(), deadline, enough)
+        answer.out = _text(heard)
+        return answer
+
     def _converse(self, address, what, question, deadline, enough=lambda chunk: False):
         """Send, then read until the other side has said enough or hangs up: (an Answer without its content, the bytes)."""
         limit = self.deadline if deadline is None else deadline
@@ -470,6 +494,15 @@ class Node:
 
     def sleep(self, seconds):
         time.sleep(seconds)
+
+
+def _without_waiting(path, flags):
+    """A FIFO in place of a file must not hang the probe."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+def _text(chunks):
+    return b"".join(chunks).decode("utf-8", "replace")
 
 
 def whole(text):

@@ -5,14 +5,16 @@ A tree is a directory under ``trees/``. Beside its files it holds ``.recorded.ym
     commands: {"systemctl show": {out: …, code: 0, seconds: 0.1, state: answered}}   # longest matching beginning of the command line wins
     http: {"/run/docker.sock /info": {code: 200, out: …}}
     calls: {"/run/containerd/containerd.sock containerd.services.version.v1.Version/Version": {fields: {1: "1.7.24"}}}   # gRPC; or out: hex, as recorded
+    asks: {"/var/run/calico/bird.ctl show status": {out: …}}   # lines said to a daemon over its unix socket
     dumps: {"18": [hex payloads of one netlink dump]}
     rooms: {"/var/lib/kubelet": {f_bavail: …}}
     clock: 1790000000.0
     links: {/proc/901/fd/3: "socket:[30001]"}   # links of /proc that lead nowhere, which a checkout should not hold
     timex: {synchronised: true, …}       # what the kernel thinks of its clock
+    written: {/var/lib/calico/nodename: -3600}   # when a file was written, in seconds before or after the clock
 
-A case changes it: ``files`` (null removes one), ``commands``, ``http``, ``calls``, ``dumps``, ``rooms``, ``denied`` (paths that only root may read), and
-``later``: files as they are from the probe's first pause on, for what the kernel counts.
+A case changes it: ``files`` (null removes one), ``written``, ``commands``, ``http``, ``calls``, ``asks``, ``dumps``, ``rooms``, ``denied`` (paths that only
+root may read), and ``later``: files as they are from the probe's first pause on, for what the kernel counts.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from ansible_collections.nodecare.kubernetes.plugins.module_utils._node import A
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes import AREAS, take
 
 TREES = Path(__file__).parent / "trees"
+CLOCK = 1790000000.0
 
 
 class RecordedNode(Node):
@@ -65,6 +68,9 @@ class RecordedNode(Node):
             return self.read(target if target.startswith("/") else os.path.normpath(os.path.dirname(path) + "/" + target), limit)
         return super().read(path, limit)
 
+    def tail(self, path, size):
+        return None if self._refuses(path) else super().tail(path, size)
+
     def list(self, path):
         return [] if self._refuses(path) else [name for name in super().list(path) if name not in (".recorded.yml", ".gitkeep")]
 
@@ -96,6 +102,16 @@ class RecordedNode(Node):
             answer.out = encoded(said["fields"]) if "fields" in said else bytes.fromhex(said.get("out", ""))
         return answer
 
+    def ask(self, path, line, over, deadline=None):
+        """A socket whose tree holds the file, but no answer, refuses the connection."""
+        what = "%s %s" % (path, line)
+        asks = self.recorded.get("asks") or {}
+        said = asks.get(what, asks.get(path, {"state": "refused"} if self.exists(path) else None))
+        answer = self._answer(what, said, deadline, code=None)
+        whole = over(answer.out) or (isinstance(said, dict) and "cut" in said)
+        assert whole or answer.state != "answered", "the recorded answer to %r has no end" % what
+        return answer
+
     def _answer(self, what, said, deadline, code=0):
         if said is None:
             return Answer("absent")
@@ -122,7 +138,7 @@ class RecordedNode(Node):
         return SimpleNamespace(**rooms[found]) if found else None
 
     def clock(self):
-        return self.recorded.get("clock", 1790000000.0) + self.naps
+        return self.recorded.get("clock", CLOCK) + self.naps
 
     def timex(self):
         return self.recorded.get("timex")
@@ -168,7 +184,7 @@ def machine(tree, change, where):
         root.mkdir()
     extra = root / ".recorded.yml"
     recorded = yaml.safe_load(extra.read_text()) if extra.exists() else {}
-    for part in ("commands", "http", "calls", "dumps", "rooms"):
+    for part in ("commands", "http", "calls", "asks", "dumps", "rooms", "written"):
         merged = {**(recorded.get(part) or {}), **(change.get(part) or {})}
         recorded[part] = {key: value for key, value in merged.items() if value is not None}
     for part in ("clock", "later", "timex"):
@@ -187,6 +203,10 @@ def machine(tree, change, where):
         elif text is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
+    for path, after in recorded["written"].items():
+        when = recorded.get("clock", CLOCK) + after
+        if os.path.lexists(root / path.lstrip("/")):
+            os.utime(root / path.lstrip("/"), (when, when), follow_symlinks=False)
     return root, recorded, change.get("denied") or ()
 
 
