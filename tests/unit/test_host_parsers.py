@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._node import Node
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes import host
-from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes.host import _confd, _modules, _ports, _sysctl
+from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes.host import _confd, _ipvs, _modules, _ports, _sysctl
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules.host import _clock
 from hypothesis import given, settings
@@ -185,3 +185,45 @@ def test_a_clock_that_differs_by_more_than_reading_took_is_accused_alone(offsets
     nodes = {str(number): [one, {"kernel": None}] for number, one in enumerate(noted)}
     said = _clock.clock_skew(nodes, policy({}))
     assert [name for name, verdict in said.items() if verdict.status == "fail"] == [str(len(offsets) - 1)]
+
+
+# -- IPVS: as ip_vs_info_seq_show of the kernel writes it ------------------------------------------------------------------
+
+VIRTUAL = """IP Virtual Server version 1.2.1 (size=4096)
+Prot LocalAddress:Port Scheduler Flags
+  -> RemoteAddress:Port Forward Weight ActiveConn InActConn
+TCP  0A600001:01BB rr %s
+  -> 0A000002:192B      Masq    1      3          0         \x20
+  -> 0A000001:192B      Masq    1      3          0         \x20
+TCP  0A60000A:0035 rr\x20
+TCP  [fd00:0000:0000:0000:0000:0000:0000:0001]:01BB rr\x20
+  -> [fd00:0000:0000:0000:0000:0000:0000:0011]:192B      Masq    1      0          0         \x20
+FWM  00000001 rr\x20
+  -> 0A000001:0000      Route   1      0          0         \x20
+UDP  0A60000A:0035 rr\x20
+  -> 0AF40102:0035      Masq    1      0          1         \x20
+"""
+
+
+@pytest.mark.parametrize("flags", ["", "persistent 10800 FFFFFFFF"])
+def test_ipvs(tmp_path, flags):
+    (tmp_path / "proc/net").mkdir(parents=True)
+    (tmp_path / "proc/net/ip_vs").write_text(VIRTUAL % flags)
+    assert host.ipvs(Node(str(tmp_path))) == {
+        "count": 4,
+        "empty_count": 1,
+        "empty": ["tcp 10.96.0.10:53"],
+        "https": {"tcp 10.96.0.1:443": 2, "tcp [fd00::1]:443": 1},
+    }
+
+
+def test_no_ipvs_is_no_problem(tmp_path):
+    node = Node(str(tmp_path))
+    assert host.ipvs(node) is None
+    assert node.problems == []
+
+
+@given(st.text(max_size=300) | st.lists(st.sampled_from(VIRTUAL.splitlines()), max_size=12).map("\n".join))
+def test_any_ipvs_table_is_read(text):
+    for one in _ipvs.services(text):
+        assert one["servers"] >= 0

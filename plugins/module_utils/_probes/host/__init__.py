@@ -9,6 +9,7 @@ from ._cgroup import cgroup
 from ._clock import time
 from ._firewall import firewalls, iptables
 from ._identity import boot, identity, kernel, name, os_release, resolv, role, security, virtualisation
+from ._ipvs import ipvs
 from ._modules import modules
 from ._ports import ports
 from ._sysctl import sysctls
@@ -28,6 +29,7 @@ FACTS = {
     "identity": identity,
     "resolv": resolv,
     "ports": ports,
+    "ipvs": ipvs,
 }
 WAITING = {"time": time, "units": units, "firewalls": firewalls, "iptables": iptables}
 UNITS = (
