@@ -52,7 +52,7 @@ setup-lab: setup-test
 
 test-lab: setup-lab ## All tests on real nodes, or SCENARIO=preflight_faults only (root; see lab/README.md)
 	@.venv/bin/python -m lab check
-	@.venv/bin/pytest tests/lab -vv -s -r fEs $(if $(SCENARIO),-k $(SCENARIO)) $(ARGS)
+	@.venv/bin/pytest tests/lab -vv -s -r fEs $(if $(SCENARIO),-k "$(SCENARIO)") $(ARGS)
 
 LAB := python3 -m lab --id $(or $(LAB_ID),lab)
 
