@@ -1,0 +1,100 @@
+# Copyright: (c) 2026, the nodecare contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PRIVATE. The only door to the API server: it only reads, has a deadline for each answer, and says in one line why there was none."""
+
+from __future__ import annotations
+
+import json
+import time
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlencode, urlsplit
+
+try:
+    import urllib3
+    from urllib3 import exceptions as wrong
+except ImportError:  # it comes with the kubernetes client, without which there is nothing to ask
+    urllib3 = wrong = None
+
+CHUNK = 1 << 20
+DENIED, HUNG, LATE, ERROR = "denied", "hung", "late", "error"  # as in the problems of a node's facts
+
+
+class NoAnswerError(Exception):
+    """Why something could not be read; ``missing`` says that the API server has no such thing."""
+
+    def __init__(self, why, kind=ERROR, missing=False):
+        super().__init__(why)
+        self.why, self.kind, self.missing = why, kind, missing
+
+
+class Door:
+    def __init__(self, url, pool, headers):
+        self.url = url.rstrip("/")
+        self.asked = 0  # requests; threads may miscount them by one
+        self.server_time = None  # by the first answer; None while no server has answered
+        self._pool, self._headers = pool, headers
+
+    @property
+    def server(self):
+        parts = urlsplit(self.url)
+        host = "[%s]" % parts.hostname if ":" in str(parts.hostname) else parts.hostname
+        return "%s:%d" % (host, parts.port or (80 if parts.scheme == "http" else 443))
+
+    def get(self, path, query, seconds):
+        """The object that the API server has at a path."""
+        self.asked += 1
+        target = self.url + path + ("?" + urlencode(query) if query else "")
+        try:
+            status, body = self._read(target, seconds)
+        except wrong.HTTPError as error:
+            raise _unanswered(error, seconds) from None
+        try:
+            said = json.loads(body)
+        except ValueError:
+            said = None
+        if status != 200 or not isinstance(said, dict):
+            raise _refused(status, said)
+        return said
+
+    def _read(self, target, seconds):
+        end = time.monotonic() + seconds
+        # Nothing is followed and nothing tried again: a token goes to this server only, and time is short.
+        answer = self._pool.request(
+            "GET", target, headers=self._headers, timeout=urllib3.Timeout(connect=seconds, read=seconds), retries=False, preload_content=False
+        )
+        self.server_time = self.server_time or _date(answer.headers.get("Date")) or time.time()
+        chunks = []
+        for chunk in answer.stream(CHUNK, decode_content=True):
+            chunks.append(chunk)
+            if time.monotonic() > end:
+                answer.close()
+                raise NoAnswerError("the answer was not complete within %.0f s" % seconds, LATE)
+        return answer.status, b"".join(chunks)
+
+
+def _date(said):
+    try:
+        return parsedate_to_datetime(said).timestamp()
+    except (TypeError, ValueError):
+        return None
+
+
+def _unanswered(error, seconds):
+    if isinstance(error, wrong.TimeoutError) and not isinstance(error, wrong.NewConnectionError):
+        return NoAnswerError("no answer within %.0f s" % seconds, HUNG)
+    return NoAnswerError(_innermost(error))
+
+
+def _innermost(error):
+    """What the system said: Connection refused, certificate verify failed."""
+    while error.__cause__ or error.__context__:
+        error = error.__cause__ or error.__context__
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def _refused(status, said):
+    """The API server's own words name user, verb and kind, and nothing secret."""
+    words = said.get("message") if isinstance(said, dict) else None
+    why = "%s (HTTP status %d)" % (words if isinstance(words, str) and words else "no reason given", status)
+    return NoAnswerError(why, DENIED if status in (401, 403) else ERROR, missing=status == 404)
