@@ -37,7 +37,7 @@ def kubeadm(data):
 
 
 def kube_proxy(daemonset, data):
-    """The mode and where it is written; None where there is no kube-proxy. An argument overrules nothing that a file says, and a file overrules none of the defaults."""
+    """The mode and where it is written; None where there is no kube-proxy. Who is told of a file does not look at arguments."""
     for container in entries(daemonset, "spec", "template", "spec", "containers"):
         words = texts(container, "command") + texts(container, "args")
         joined = [word.partition("=")[2] for word in words if word.startswith(MODE + "=")]
