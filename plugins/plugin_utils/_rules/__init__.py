@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from . import calico, host, kubelet, links, load, node, runtime, swap
+from . import calico, cluster, host, kubelet, links, load, node, runtime, swap
 from ._rule import RULES
 
-__all__ = ["RULES", "calico", "host", "kubelet", "links", "load", "node", "runtime", "swap"]
+__all__ = ["RULES", "calico", "cluster", "host", "kubelet", "links", "load", "node", "runtime", "swap"]

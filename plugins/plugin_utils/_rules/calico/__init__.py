@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import daemons
+from . import bgp, daemons, datastore, pods
 
-__all__ = ["daemons"]
+__all__ = ["bgp", "daemons", "datastore", "pods"]

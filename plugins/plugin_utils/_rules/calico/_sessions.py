@@ -48,7 +48,7 @@ class Member:
 
     @cached_property
     def pod(self):
-        return _cluster.pod_on(self.cluster, _cluster.NODE, self.node["name"])
+        return _cluster.pod_of(self.node)
 
     @cached_property
     def settling(self):
@@ -66,7 +66,7 @@ class Member:
         """What the readiness probe said last, as long as the pod is not ready."""
         if self.pod is None or self.pod.get("ready"):
             return ""
-        said = [one for one in _cluster.of_pod(self.cluster, self.pod) if one.get("reason") == "Unhealthy" and "BIRD" in (one.get("message") or "")]
+        said = [one for one in _cluster.events(self.node, self.pod) if one.get("reason") == "Unhealthy" and "BIRD" in (one.get("message") or "")]
         passed = _cluster.age(self.cluster, said[0].get("last")) if said else None
         return said[0]["message"] if said and (passed is None or passed <= self.policy[COMPLAINT_AGE]) else ""
 
@@ -80,6 +80,16 @@ class Member:
         peers = filter(None, map(_cluster.address, re.split(r"[,\s]+", match.group(1)))) if match else ()
         return dict.fromkeys(peers, Session(False, "", ""))
 
+    def has(self, other):
+        """Whether a session with that node is up, seen from here."""
+        return any(address in self.sessions and self.sessions[address].up for address in (*other.registered.values(), *other.internal))
+
+    @cached_property
+    def silent(self):
+        """The sockets of BIRD that gave no answer, as [(path, what happened)]; that for IPv6 does not matter where there is no such address."""
+        met = [(socket["path"], socket.get("state")) for socket in (self.bird or {}).get("sockets", [])]
+        return [(path, state) for path, state in met if state in ("refused", "hung") and (6 in self.registered or not path.endswith("bird6.ctl"))]
+
     @cached_property
     def works(self):
         """Whether other nodes reach BIRD here under the registered address: it has a session, or the readiness probe found one."""
@@ -90,17 +100,11 @@ class Member:
 
 def protocols(bird):
     """{peer's address: Session} as BIRD tells them, None where no BIRD was heard."""
-    rows = None
-    for socket in (bird or {}).get("sockets", []):
-        if socket.get("state") == "answered":
-            rows = rows or {}
-            for one in socket.get("protocols") or []:
-                peer = _cluster.address(one.get("peer"))
-                if peer:
-                    rows[peer] = Session(one.get("state") == "Established", one.get("state") or "", one.get("info") or "")
-    return rows
+    heard = [socket["protocols"] for socket in (bird or {}).get("sockets", []) if socket.get("protocols") is not None]
+    rows = {_cluster.address(one.get("peer")): _session(one) for told in heard for one in told}
+    rows.pop(None, None)
+    return rows if heard else None
 
 
-def silent(bird):
-    """The sockets of BIRD that gave no answer, as [(path, what happened)]."""
-    return [(socket["path"], socket["state"]) for socket in (bird or {}).get("sockets", []) if socket.get("state") in ("refused", "hung")]
+def _session(row):
+    return Session(row.get("state") == "Established", row.get("state") or row.get("up") or "", row.get("info") or "")
