@@ -17,7 +17,7 @@ import platform
 import time
 
 from .._node import Node
-from . import host, kubelet, links, load, runtime, swap
+from . import calico, host, kubelet, links, load, runtime, swap
 
 AREAS = {
     "swap": swap,
@@ -26,6 +26,7 @@ AREAS = {
     "kubelet": kubelet,
     "load": load,
     "host": host,
+    "calico": calico,
 }
 SCHEMA = "nodecare.node/1"
 IN_ALL = 4  # a reading may take this many deadlines, however many daemons hang

@@ -1,0 +1,25 @@
+# Copyright: (c) 2026, the nodecare contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PRIVATE. Whether Calico is, or was, on this node."""
+
+from __future__ import annotations
+
+from ._processes import programs
+
+PLACES = (
+    "/var/lib/calico/nodename",
+    "/var/run/calico",
+    "/etc/cni/net.d/*calico*",
+    "/etc/cni/net.d/*canal*",
+    "/var/lib/rancher/k3s/agent/etc/cni/net.d/*calico*",
+    "/var/snap/microk8s/current/args/cni-network/*calico*",
+)
+
+
+def signs(node):
+    """["process calico-node", "/var/lib/calico/nodename", …]: none where there is no Calico, None where nobody may look for it."""
+    running = ["process " + one["name"] for one in programs(node) if one["name"] != "bird"][:1]
+    found = running + [path for pattern in PLACES for path in node.glob(pattern)]
+    unseen = any(one["fact"] == ".".join(node.path) for one in node.problems)
+    return None if unseen and not found else found[:10]
