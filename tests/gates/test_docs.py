@@ -53,11 +53,20 @@ def test_modules_and_actions_agree(name):
     """What is documented in a module is validated by the action plugin of the same name."""
     action = importlib.import_module("ansible_collections.nodecare.kubernetes.plugins.action.%s" % name)
     module = importlib.import_module("ansible_collections.nodecare.kubernetes.plugins.modules.%s" % name)
-    documented = yaml.safe_load(module.DOCUMENTATION)["options"]
+    documented = all_options(yaml.safe_load(module.DOCUMENTATION))
     assert set(action.ARGUMENTS) == set(documented)
     for option, accepted in action.ARGUMENTS.items():
-        for key in ("type", "elements", "default", "choices"):
+        for key in ("type", "elements", "default", "choices", "aliases"):
             assert accepted.get(key) == documented[option].get(key), (option, key)
+
+
+def all_options(documentation):
+    """Also those that it has in common with other modules."""
+    options = dict(documentation["options"])
+    for fragment in documentation.get("extends_documentation_fragment", []):
+        shared = importlib.import_module("ansible_collections.nodecare.kubernetes.plugins.doc_fragments.%s" % fragment.rsplit(".", 1)[-1])
+        options.update(yaml.safe_load(shared.ModuleDocFragment.DOCUMENTATION)["options"])
+    return options
 
 
 def test_action_groups_are_complete():

@@ -1,10 +1,24 @@
 # Copyright: (c) 2026, the nodecare contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PRIVATE. One sweep of a cluster's API server, read-only: who is asked and how (_client, _door), what for (_kinds), and what is kept of it.
-
-answers = Sweep(door, seconds).run()      # {kind: what was kept of its objects}
-facts = document(answers, taken)          # nodecare.cluster/1
-"""
+"""PRIVATE. One sweep of a cluster's API server, which only reads: whom it asks (_client, _door), what for (_kinds), and what it keeps (_document)."""
 
 from __future__ import annotations
+
+import time
+
+from ._client import ClientError, opened
+from ._document import document
+from ._sweep import Sweep
+
+__all__ = ["ClientError", "read"]
+
+
+def read(options, seconds, environment):
+    """The facts of the cluster that the options or the environment name; what does not answer in time is named among their problems."""
+    at, began = time.time(), time.monotonic()
+    with opened(options, seconds, environment) as door:
+        answers = Sweep(door, seconds - (time.monotonic() - began)).run()
+    return document(
+        answers, {"at": at, "seconds": round(time.monotonic() - began, 3), "requests": door.asked, "server": door.server, "server_time": door.server_time}
+    )
