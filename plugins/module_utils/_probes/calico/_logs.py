@@ -71,27 +71,29 @@ SIGNATURES = (
 
 
 def logs(node):
-    """{pod, uid, containers: [log]} of the newest calico-node; empty where there is none.
+    """[{pod, container, attempt, begun_s, ended_s, line, stage, complaints}] of the newest calico-node, the log that ended last at the end.
 
-    A log is {container, attempt, begun_s, ended_s, last, stage, complaints}: the newest two attempts of each container, the
-    CNI plugin's own log as container "cni". ``begun_s`` and ``ended_s`` are the ages of its first and last line, ``last``
-    the last line's message, ``stage`` how far calico-node came (see STAGES; None for others). A complaint is {signature,
-    count, age_s, line, over}: ``over`` where the container said later that its work is done.
+    Of each container there are the newest two attempts; the CNI plugin's own log has the container "cni" and no pod.
+    ``begun_s`` and ``ended_s`` are the ages of a log's first and last line, ``line`` is the last line's message, ``stage`` how far
+    calico-node came (see STAGES; None for others). A complaint is {signature, count, age_s, line, over}, in the order of
+    SIGNATURES: ``over`` where the container said later that its work is done.
     """
     if not signs(node):
-        return {}
-    found = {"pod": None, "uid": None, "containers": []}
+        return []
     folder = newest(node, [FOLDER + "/" + name for name in node.list(FOLDER) if name.count("_") == 2 and name.split("_")[1].startswith(PODS)])
-    if folder:
-        namespace, pod, uid = folder.rsplit("/", 1)[1].split("_")
-        found.update(pod="%s/%s" % (namespace, pod), uid=uid)
-        for container in node.list(folder)[:MOST_CONTAINERS]:
-            attempts = sorted((whole(name[:-4]) for name in node.list(folder + "/" + container) if re.match(r"\d{1,9}\.log\Z", name)), reverse=True)
-            for attempt in attempts[:ATTEMPTS]:
-                path = "%s/%s/%d.log" % (folder, container, attempt)
-                found["containers"].append({"container": container, "attempt": attempt, **told(node, path, container == "calico-node")})
+    found = of_pod(node, folder) if folder else []
     if node.exists(CNI):
-        found["containers"].append({"container": "cni", "attempt": 0, **told(node, CNI, False)})
+        found.append({"pod": None, "container": "cni", "attempt": 0, **told(node, CNI, False)})
+    return sorted(found, key=lambda one: -(one["ended_s"] or 0))
+
+
+def of_pod(node, folder):
+    found, pod = [], "/".join(folder.rsplit("/", 1)[1].split("_")[:2])
+    for container in node.list(folder)[:MOST_CONTAINERS]:
+        attempts = sorted((whole(name[:-4]) for name in node.list(folder + "/" + container) if re.match(r"\d{1,9}\.log\Z", name)), reverse=True)
+        for attempt in attempts[:ATTEMPTS]:
+            path = "%s/%s/%d.log" % (folder, container, attempt)
+            found.append({"pod": pod, "container": container, "attempt": attempt, **told(node, path, container == "calico-node")})
     return found
 
 
@@ -110,7 +112,7 @@ def told(node, path, staged):
     if path == CNI:  # its times are in the node's own zone, which only its date tells
         written = node.stat(path)
         now = at_last + now - written.st_mtime if at_last and written else None
-    said = {"begun_s": since(now, parted(first)[0]), "ended_s": since(now, at_last), "last": shown(last)}
+    said = {"begun_s": since(now, parted(first)[0]), "ended_s": since(now, at_last), "line": shown(last)}
     return {**said, "stage": stage(text) if staged else None, "complaints": complaints(text, lines, now)}
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+LATELY = 3600  # seconds for which a complaint in a log tells about now
+
 # The surest first: a line that names its cause before one that only tells that something failed.
 MEANINGS = (
     (r"is already using the IPv[46] address", "two nodes detected the same address, or a Node that is gone still owns it: see calico.address_conflict"),
@@ -15,7 +17,7 @@ MEANINGS = (
         "its detection method finds no address here: see calico.no_address",
     ),
     (r"Invalid IP autodetection method", "the detection method is not one of Calico's: see calico.no_address"),
-    (r"no IPv4 or IPv6 addresses configured or detected", "IP=none leaves it without an address: see calico.no_address"),
+    (r"[nN]o IPv4 or IPv6 addresses configured or detected, required", "IP=none leaves it without an address: see calico.no_address"),
     (
         r"failed to query kubeadm's config map|failed to query Rancher's|Failed to read Node from datastore",
         "the API server takes longer than the fixed 2 s to answer",
@@ -47,8 +49,12 @@ COMPILED = [(re.compile(pattern), meaning) for pattern, meaning in MEANINGS]
 
 
 def noticed(logs):
-    """The lines of the containers' logs that were kept, in their order."""
-    return [str(one.get("line") or "") for one in logs or [] if isinstance(one, dict)]
+    """The lines of the containers' logs that may tell something, in their order: of each its known complaints of late, and its last."""
+    found = []
+    for one in logs or []:
+        complaints = [said for said in one.get("complaints") or [] if not said["over"] and (said["age_s"] or 0) <= LATELY]
+        found += [said["line"] for said in complaints] + [one.get("line") or ""]
+    return found
 
 
 def explained(lines):
