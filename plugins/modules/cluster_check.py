@@ -20,7 +20,7 @@ description:
   - It does not fail where the API server is down, slow, or forbids something. What could not be read is V(null) and named in
     RV(cluster.problems); rules that need it answer V(unknown). It fails where it does not know whom to ask.
 notes:
-  - What it asks for is listed in the ClusterRole C(contrib/rbac/nodecare-reader.yml) of the collection's repository, which is
+  - What it asks for is listed in the ClusterRole in the collection's C(docs/nodecare-reader.yml), which is
     enough for everything and allows nothing else.
   - Where Calico keeps its data in etcd, its resources and the addresses of its nodes are not in the API server, and so are
     unknown.
