@@ -44,7 +44,9 @@ options:
         type: dict
         default: {}
       networks:
-        description: The cluster's networks as lists of CIDRs, under the names V(pods), V(services) and V(nodes).
+        description:
+          - The cluster's networks as lists of CIDRs, under the names V(pods), V(services) and V(nodes).
+          - Under V(calico), the network that Calico is to take the nodes' addresses from, where that is not the one of their InternalIPs.
         type: dict
         default: {}
       kubernetes_version:

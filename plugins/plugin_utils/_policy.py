@@ -104,6 +104,7 @@ NETWORKS = {
     "pods": "Networks that pods get their addresses from.",
     "services": "Networks that services get their addresses from.",
     "nodes": "Networks that the nodes' own addresses are in.",
+    "calico": "Networks that Calico is to take the nodes' addresses from, where that is not the one of their InternalIPs.",
 }
 
 

@@ -37,12 +37,16 @@ class Link(NamedTuple):
 
 
 class Host(NamedTuple):
-    """``links`` are in the order of the kernel's dump; ``others`` are names of links without an address that the facts leave out."""
+    """``links`` are in the order of the kernel's dump; ``others`` are names of links without an address that the facts leave out.
+
+    ``rules`` are those of `ip rule` beside the usual.
+    """
 
     links: tuple
     routes: tuple = ()
     others: tuple = ()
     unread: str = ""
+    rules: tuple = ()
 
     def backwards(self):
         """The order in which Calico goes through the links."""
@@ -61,7 +65,7 @@ def host(facts, problems=()):
     unread = "" if links else "the links of the node were not read"
     unread = next(("not all links of the node were read: %s" % one.get("why", "") for one in problems if one.get("fact") == "links.present"), unread)
     routes = tuple((facts.get("routes") or {}).get("main") or [])
-    return Host(links, routes, tuple(left_out.get("examples") or ()), unread)
+    return Host(links, routes, tuple(left_out.get("examples") or ()), unread, tuple(facts.get("ip_rules") or ()))
 
 
 def _link(link):

@@ -13,8 +13,8 @@ from ._host import is_global_unicast, parsed_ip
 def reach(destination, family, host, reached=None):
     """(source address, Go's error, why it cannot be told), of which one is given.
 
-    The node's own answer (``reached``) is the truth where it was asked. Without it the main routing table answers, which is
-    what counts as long as the node has no policy routing.
+    The node's own answer (``reached``) is the truth where it was asked. Without it the main routing table answers, unless
+    the node has rules that may lead such packets to another one.
     """
     if reached is not None:
         return parsed_ip(str(reached)), "", ""
@@ -30,12 +30,29 @@ def reach(destination, family, host, reached=None):
     return (None, "", "how a node without its loopback reaches itself") if target.is_loopback else _routed(target, host)
 
 
+def default_source(host, family):
+    """The address from which packets leave by the default route, or None."""
+    everywhere = [route for route in host.routes if route["family"] == family and route["to"] == "default" and not route.get("type")]
+    route = min(everywhere, key=lambda route: route.get("metric", 0), default=None)
+    return _source(parsed_ip(route["via"]) if route.get("via") else ipaddress.ip_address("0.0.0.0"), route, host)[0] if route else None
+
+
 def _routed(target, host):
     """Where there is no way, Go says so in the kernel's words; for IPv6 these may also be that there is no address to send from."""
+    if any(rule["family"] == target.version and _may_lead(rule, target) for rule in host.rules):
+        return None, "", "which way packets to %s take, since the node has rules beside its main routing table (ip rule)" % target
     route = _best(target, host)
     if route is None or route.get("type"):
         return None, "dial udp%d %s: connect: %s" % (target.version, _with_port(target), _refusal(route)), ""
     return _source(target, route, host)
+
+
+def _may_lead(rule, target):
+    """Whether a rule may hold for the packets of a program that has chosen neither an address nor a link nor a mark."""
+    if rule.get("not"):
+        return True
+    elsewhere = rule.get("to") and target not in ipaddress.ip_network(rule["to"], strict=False)
+    return not (elsewhere or rule.get("from") or rule.get("mark") or rule.get("out") or rule.get("vrf") or rule.get("in", "lo") != "lo")
 
 
 def _own(target, host):

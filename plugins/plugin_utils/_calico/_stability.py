@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+
 from ._host import is_global_unicast
 from ._methods import limits
 
@@ -21,6 +23,19 @@ NEWCOMERS = (
     ("a WireGuard VPN", "wg0"),
     ("tailscale", "tailscale0"),
 )
+# Which addresses they usually give themselves; an administrator's bridge takes over that of its NIC.
+_USUAL = {
+    "a docker network": (*("172.%d.0.1" % number for number in range(18, 32)), *("192.168.%d.1" % number for number in range(0, 256, 16))),
+    "docker": ("172.17.0.1",),
+    "podman": ("10.88.0.1", "10.89.0.1"),
+    "nerdctl": ("10.4.0.1", "10.4.1.1"),
+    "libvirt": ("192.168.122.1",),
+    "LXD": ("10.136.27.1", "10.201.98.1"),
+    "a VPN": ("10.8.0.2",),
+    "a WireGuard VPN": ("10.66.66.2",),
+    "tailscale": ("100.101.102.103",),
+}
+USUAL = {who: tuple(map(ipaddress.ip_address, texts)) for who, texts in _USUAL.items()}
 
 
 def threats(method, found, asked):
@@ -31,6 +46,15 @@ def threats(method, found, asked):
     if limit is None:
         return _of_the_cluster(method, found)
     return [*_newcomers(limit, asked.family), *_made_again(limit, found, asked), *_order_of_nics(limit, found, asked)]
+
+
+def dangers(method, found, asked):
+    """Those of the threats that come about by what people commonly do with a node: they add bridges and VPNs, and reboot it."""
+    limit = limits(method, asked.version)
+    if limit is None:
+        return [] if method.startswith("kubernetes-internal-ip") else threats(method, found, asked)
+    newcomers = _usual_inside(limit, asked) if limit.inside else _newcomers(limit, asked.family)
+    return [*newcomers, *_made_again(limit, found, asked), *_order_of_nics(limit, found, asked)]
 
 
 def runner_up(found, method, asked, detect):
@@ -60,6 +84,19 @@ def _newcomers(limit, family):
     if limit.inside:
         return ["a link made later has an address inside %s" % ", ".join(map(str, limit.inside))]
     return ["%s makes %s with an IPv%d address" % (who, name, family) for who, name in NEWCOMERS if limit.verdict(name) is None]
+
+
+def _usual_inside(limit, asked):
+    """Tools choose no network that is already in use on the node."""
+    if asked.family != 4:
+        return []
+    used = [ipaddress.ip_network("%s/%d" % (one.ip, one.prefix), strict=False) for link in asked.host.links for one in link.of(4) if one.prefix]
+    found = []
+    for who, name in NEWCOMERS:
+        taken = next((ip for ip in USUAL.get(who, ()) if limit.within(ip) and not any(ip in network for network in used)), None)
+        if taken:
+            found.append("%s makes %s with %s" % (who, name, taken))
+    return found
 
 
 def _made_again(limit, found, asked):

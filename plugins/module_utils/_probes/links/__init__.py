@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 
 from . import _netlink
@@ -16,6 +17,7 @@ MOST_LINKS = 200
 MOST_ADDRESSES = 32
 MOST_PORTS = 16
 MOST_ROUTES = 100
+MOST_RULES = 32
 
 
 def present(node):
@@ -96,7 +98,31 @@ def routes(node):
     return {"main": shown, "left_out": counts}
 
 
-FACTS = {"present": present, "routes": routes, "declared": declared, "podman": podman, "libvirt": libvirt, "managers": managers, "cni": cni, "ipam": ipam}
+def ip_rules(node):
+    """What `ip rule` shows beside the usual: with such rules the main table alone does not tell which way packets take."""
+    found = []
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            found += [rule for rule in _netlink.rules(node.dump(_netlink.RULE, family)) if rule["family"] == _netlink.FAMILIES[family]]
+        except OSError as error:
+            if error.errno != errno.EOPNOTSUPP:  # a kernel without such rules
+                raise
+    if len(found) > MOST_RULES:
+        node.problem("ip rule", "more than %d" % MOST_RULES, "error")
+    return found[:MOST_RULES]
+
+
+FACTS = {
+    "present": present,
+    "routes": routes,
+    "ip_rules": ip_rules,
+    "declared": declared,
+    "podman": podman,
+    "libvirt": libvirt,
+    "managers": managers,
+    "cni": cni,
+    "ipam": ipam,
+}
 WAITING = {"docker": docker}
 UNITS = (
     "NetworkManager.service",

@@ -9,8 +9,10 @@ import socket
 import struct
 import sys
 
-LINK, ADDRESS, ROUTE = 18, 22, 26  # RTM_GETLINK, RTM_GETADDR, RTM_GETROUTE
+LINK, ADDRESS, ROUTE, RULE = 18, 22, 26, 34  # RTM_GETLINK, RTM_GETADDR, RTM_GETROUTE, RTM_GETRULE
 MAIN = 254
+USUAL = {(0, 255), (32766, MAIN), (32767, 253)}  # what every kernel begins with: the tables local, main and default
+INVERTED = 2  # FIB_RULE_INVERT
 FAMILIES = {socket.AF_INET: 4, socket.AF_INET6: 6}
 STATES = ("unknown", "notpresent", "down", "lowerlayerdown", "testing", "dormant", "up")
 MARKS = ((0x20, "deprecated"), (0x40, "tentative"), (0x08, "dadfailed"))
@@ -87,6 +89,29 @@ def routes(payloads):
             "near": scope == 253,  # the destination is on the link itself
             "type": TYPES.get(kind, ""),
         }
+
+
+def rules(payloads):
+    """The rules that lead to other tables than usual: struct fib_rule_hdr {family, dst_len, src_len, tos, table, 2 reserved, action, flags}."""
+    for payload in payloads:
+        if len(payload) < 12:
+            continue
+        family, to, source, _tos, table, _one, _two, _action, flags = struct.unpack_from("=8BI", payload)
+        said = attributes(payload, 12)
+        priority, table = number(said.get(6, b"")), number(said[15]) if 15 in said else table
+        if family not in FAMILIES or (priority, table) in USUAL and not (to or source or flags & INVERTED):
+            continue
+        only = {
+            "to": "%s/%d" % (address(family, said.get(1, b"")), to) if to else "",
+            "from": "%s/%d" % (address(family, said.get(2, b"")), source) if source else "",
+            "mark": number(said.get(10, b"")),
+            "in": text(said.get(3, b"")),
+            "out": text(said.get(17, b"")),
+            "vrf": bool(number(said.get(19, b""))),
+            "users": 20 in said,
+            "not": bool(flags & INVERTED),
+        }
+        yield {"priority": priority, "table": table, "family": FAMILIES[family], **{key: value for key, value in only.items() if value}}
 
 
 def _hops(data):

@@ -1,0 +1,162 @@
+# Copyright: (c) 2026, the nodecare contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PRIVATE. How calico-node is told to find a node's address: by the cluster where it was read, else by the policy."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .._declared import threshold
+from ._startup import NAMES
+from ._versions import VersionError, skips_without_backend
+from ._versions import version as numbers
+
+VERSION = threshold(
+    "calico_version",
+    "",
+    "The Calico version that the cluster runs or is to run, such as 3.31, where the cluster itself is not asked. With it, the address that Calico takes is"
+    " foreseen.",
+)
+METHODS = {
+    4: threshold(
+        "calico_method",
+        "",
+        "The IPv4 autodetection method of the Calico that is to run, such as cidr=10.0.0.0/24, where the cluster itself is not asked. Without it,"
+        " first-found is assumed where calico_version is given.",
+    ),
+    6: threshold("calico_method6", "", "The IPv6 autodetection method of the Calico that is to run. Without it, it registers no IPv6 addresses."),
+}
+OF_THE_NODE = re.compile(r"field status\.(hostIP|podIP)s?$")
+
+
+class Setting(NamedTuple):
+    """What counts for one family. ``said`` is IP or IP6, ``by`` who says so; ``unknown`` is what could not be learnt."""
+
+    family: int
+    version: str
+    method: str
+    said: str
+    by: str
+    assumed: bool = False
+    compares: bool = True
+    poll: str = ""
+    unknown: str = ""
+
+    @property
+    def numbers(self):
+        return numbers(self.version)
+
+    @property
+    def detects(self):
+        """Whether an address is looked for at every start, whatever is stored."""
+        return self.said == "autodetect"
+
+    @property
+    def words(self):
+        return "Calico%s with %s" % (" " + self.version if self.version else "", self.method or "first-found")
+
+
+class Silence(NamedTuple):
+    """Why nothing is said about Calico's choice; ``unread`` where that is a gap in what was read."""
+
+    why: str
+    unread: bool = False
+
+
+def settings(policy, calico=None, nodes=None, node=None, other=None, internal=()):
+    """({family: Setting}, None), or (None, Silence).
+
+    ``calico`` and ``nodes`` are those of the cluster facts, ``node`` is this machine's Node, ``other`` the name of another
+    pod network that the machine has, ``internal`` the InternalIPs that it has or will have.
+    """
+    if calico and (calico.get("install") or {}).get("kind") not in (None, "none"):
+        return _of_cluster(calico, node, policy, internal)
+    if calico is None and nodes is not None:
+        return None, Silence("what the cluster says about Calico could not be read", unread=True)
+    if calico is None and other:
+        return None, Silence("this node's pod network is %s; only Calico chooses an address in this way" % other)
+    if not any(policy[name] for name in (VERSION, *METHODS.values())):
+        if calico is not None:
+            return None, Silence("the cluster has no Calico")
+        return None, Silence("no cluster was read, and the policy names neither calico_version nor calico_method")
+    return _of_policy(policy)
+
+
+def _of_policy(policy):
+    version = _checked(policy[VERSION])
+    unknown = _version_unknown(version, policy[VERSION])
+    first = Setting(4, version, policy[METHODS[4]], "autodetect", "the policy", assumed=not policy[METHODS[4]], unknown=unknown)
+    found = {4: first}
+    if policy[METHODS[6]]:
+        found[6] = first._replace(family=6, method=policy[METHODS[6]], assumed=False)
+    return found, None
+
+
+def _of_cluster(calico, node, policy, internal):
+    said = calico.get("version") or policy[VERSION]
+    version = _checked(said)
+    if calico.get("backend") == "none" and (not version or skips_without_backend(numbers(version))):
+        return None, Silence("Calico only enforces policies here: without networking of its own it looks for no address")
+    env = calico.get("env")
+    if env is None:
+        return None, Silence("the environment of calico-node could not be read", unread=True)
+    return {family: _of_environment(family, env, version, _version_unknown(version, said), node, internal) for family in (4, 6)}, None
+
+
+def _of_environment(family, env, version, unknown, node, internal):
+    values, hidden = {}, []
+    for name in (NAMES[family], NAMES[family] + "_AUTODETECTION_METHOD", "DISABLE_NODE_IP_CHECK", "AUTODETECT_POLL_INTERVAL"):
+        values[name] = expanded(env.get(name, ""), env, node, internal)
+        if values[name] is None:
+            hidden.append("%s of calico-node comes from %s" % (name, origin(env.get(name), env)))
+    said, method, disabled, poll = (value or "" for value in values.values())
+    unknown = "; ".join([*hidden, *([unknown] if unknown else [])])
+    return Setting(family, version, method, said, "the cluster", compares=disabled != "true", poll=poll, unknown=unknown)
+
+
+def origin(value, env):
+    """Where a value comes from that the environment does not hold itself."""
+    if isinstance(value, dict):
+        return str(value.get("from"))
+    hidden = [env[name] for name in re.findall(r"\$\(([^()]+)\)", str(value)) if isinstance(env.get(name), dict)]
+    return ", ".join(str(one.get("from")) for one in hidden) or "elsewhere"
+
+
+def expanded(value, env, node, internal):
+    """A variable as its container gets it: with $(NAME) as the kubelet replaces it. None where that is not known."""
+    if isinstance(value, dict):
+        return _of_field(str(value.get("from") or ""), node, internal)
+    parts = [_part(text, env, node, internal) for text in re.split(r"(\$\$|\$\([^()]*\))", str(value))]
+    return None if None in parts else "".join(parts)
+
+
+def _part(text, env, node, internal):
+    """A name that the environment has not stays as it is written."""
+    if text == "$$":
+        return "$"
+    name = text[2:-1] if text.startswith("$(") else None
+    return expanded(env[name], {}, node, internal) if name in env else text
+
+
+def _of_field(source, node, internal):
+    """calico-node is in the host's network: its pod has the host's addresses, and these are the Node's InternalIPs."""
+    if OF_THE_NODE.match(source):
+        return str(internal[0]) if internal else None
+    if source == "field spec.nodeName":
+        return (node or {}).get("name")
+    return None
+
+
+def _checked(text):
+    """A version that is known, else none."""
+    try:
+        numbers(text)
+    except VersionError:
+        return ""
+    return str(text or "").lstrip("v")
+
+
+def _version_unknown(version, said):
+    return "" if version or not said else "%r is no version of Calico whose sources were read" % said
