@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from . import autodetect, network
@@ -123,6 +123,7 @@ def start(arguments: argparse.Namespace, space: Space) -> None:
         plane = ControlPlane(space)
         parts, lower = calico(), root(plane.plan.kubernetes)
         space.open()
+        space.note("control-plane", asdict(plane.plan))
         plane.start()
         network.define(plane, parts)
         twins = [Twin(space, number) for number in range(1, arguments.count + 1)]
