@@ -174,7 +174,7 @@ def _of_address(member, owners, infos):
 
 
 def _is_unwanted(address, member):
-    networks = [one for one in member.policy.networks.get("nodes", []) if one.version == address.version]
+    networks = _networks(address, member)
     if networks:
         return not any(address in one for one in networks)
     own = [one for one in member.internal if one.version == address.version]
@@ -182,10 +182,16 @@ def _is_unwanted(address, member):
 
 
 def _wanted(address, member):
-    networks = [one for one in member.policy.networks.get("nodes", []) if one.version == address.version]
+    networks = _networks(address, member)
     if networks:
         return "the nodes' network is %s" % _cluster.listed(networks)
     return "its InternalIP is %s" % _cluster.listed(one for one in member.internal if one.version == address.version)
+
+
+def _networks(address, member):
+    """The networks that the policy wants Calico's addresses to be in."""
+    named = member.policy.networks
+    return [one for one in named.get("calico") or named.get("nodes") or () if one.version == address.version]
 
 
 def _by_the_others(member, missing, members):

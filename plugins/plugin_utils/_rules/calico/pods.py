@@ -13,7 +13,7 @@ from ..._policy import threshold
 from .._asked import causes
 from .._rule import across, by_hand, fail, of_cluster, passed, proven, rule, skip, unknown, warn
 from ._sessions import SETTLING
-from ._words import explained, noticed
+from ._words import ended_early, explained, lines_of, logs_of
 
 INIT = threshold("calico_init_s", 180.0, "Seconds after which calico-node is said to be stuck in one of its init containers.")
 PULL = threshold("calico_pull_s", 600.0, "Seconds that pulling an image of Calico's may take.")
@@ -69,7 +69,7 @@ def init_stuck(node, cluster, logs, runtime, kubelet, ipam, policy):
     lasted = _cluster.age(cluster, current.get("since") if current["state"] == "running" else pod.get("created"))
     if lasted is not None and lasted < policy[INIT]:
         return skip("calico-node has been initialising for %s only" % _cluster.span(lasted))
-    story = _Story(node, cluster, pod, current, noticed(logs), {"runtime": runtime or {}, "kubelet": kubelet or {}}, ipam, policy)
+    story = _Story(node, cluster, pod, current, logs_of(logs, pod, current["name"]), {"runtime": runtime or {}, "kubelet": kubelet or {}}, ipam, policy)
     if _is_pulling(story):
         return skip("the image of %s is being pulled" % current["name"])
     cause, words, remedy, evidence = next(filter(None, (look(story) for look in CAUSES)))
@@ -81,15 +81,15 @@ def init_stuck(node, cluster, logs, runtime, kubelet, ipam, policy):
 class _Story:
     """What is known about one pod that does not get on."""
 
-    def __init__(self, node, cluster, pod, current, lines, facts, ipam, policy):
+    def __init__(self, node, cluster, pod, current, logs, facts, ipam, policy):
         self.node, self.cluster, self.pod, self.current, self.policy = node, cluster, pod, current, policy
-        self.lines, self.facts, self.ipam = lines, facts, ipam
+        self.logs, self.facts, self.ipam = logs, facts, ipam
         self.events = _cluster.events(node, pod)
 
     def said(self, pattern):
         """The latest event, message or line of a log that matches."""
         last = self.current.get("last") or {}
-        texts = [*self.lines, *(one.get("message") or "" for one in self.events), self.current.get("message") or "", last.get("message") or ""]
+        texts = [*lines_of(self.logs), *(one.get("message") or "" for one in self.events), self.current.get("message") or "", last.get("message") or ""]
         return next((text for text in texts if pattern.search(text)), None)
 
 
@@ -147,7 +147,7 @@ def _migration(story):
         left["entries"],
         LEFT_OVER,
     )
-    return "ipam_migration", words + explained(story.lines), None, {"entries": left["entries"], "routed": left["routed"]}
+    return "ipam_migration", words + explained(story.logs), None, {"entries": left["entries"], "routed": left["routed"]}
 
 
 def _left_over(ipam):
@@ -171,12 +171,12 @@ def _crash(story):
     if not ended.get("exit_code"):
         return None
     words = "it ended with exit code %s, %d times" % (ended["exit_code"], (story.current.get("restarts") or 0) + (story.current["state"] == "terminated"))
-    return "crash", words + explained(story.lines), None, {"exit_code": ended["exit_code"]}
+    return "crash", words + explained(story.logs), None, {"exit_code": ended["exit_code"]}
 
 
 def _started_nothing(story):
     """upgrade-ipam that runs without anything to migrate does not run: the kubelet was told so by a runtime that hangs."""
-    if story.current["name"] == "upgrade-ipam" and story.ipam is not None and _left_over(story.ipam) is None:
+    if (story.current["name"], story.current["state"]) == ("upgrade-ipam", "running") and story.ipam is not None and _left_over(story.ipam) is None:
         slow = causes(("runtime.slow", "runtime.docker_cannot_reach_containerd"), story.facts, story.policy, statuses=("warn",))
         words = "there is nothing to migrate on %s, so it should have ended at once: look at the container runtime" % story.node["name"]
         return "runtime", words + "".join("; " + one.verdict.message for one in slow[:1]), INIT_REMEDIES["unknown"], {}
@@ -237,7 +237,7 @@ def overloaded_node(nodes, policy):
         why = [one.reason for one in found if one.node == name and one.stands_out]
         why = why or [one.verdict.message for one in causes(("load.saturated",), {"load": load or {}}, policy)]
         if why:
-            said[name] = _starved(pod, line, why, cluster, noticed(logs))
+            said[name] = _starved(pod, line, why, cluster, logs_of(logs, pod, _cluster.NODE))
         else:
             said[name] = unknown("its load was not read") if not load else passed("its liveness probe kills it, but the node is not overloaded")
     return said
@@ -255,12 +255,11 @@ def _killed(node, cluster, policy):
     return (pod, (refused or said)[0]) if said else None
 
 
-def _starved(pod, line, why, cluster, lines):
+def _starved(pod, line, why, cluster, logs):
     main = _cluster.container(pod)
     until = _cluster.age(cluster, (main.get("last") or {}).get("until"))
     times = "%s was restarted %d times%s" % (pod["name"], main.get("restarts") or 0, "" if until is None else ", the last time %s ago" % _cluster.span(until))
-    ends = "; its log ends with: %s" % lines[-1] if lines else ""
-    words = "%s, because its liveness probe gave up on it%s (%s); %s%s" % (times, _budget(cluster), _one_line(line), "; ".join(why), ends)
+    words = "%s, because its liveness probe gave up on it%s (%s); %s%s" % (times, _budget(cluster), _one_line(line), "; ".join(why), ended_early(logs))
     return fail(words, **_of(pod, main), says=line, load=why)
 
 
@@ -294,15 +293,12 @@ def crashing(node, cluster, logs, policy):
     """
     if node.get("pods") is None:
         return unknown("the cluster's pods were not read")
-    found = [
-        _unsteady(pod, node, cluster, noticed(logs) if pod["component"] == _cluster.NODE else [], policy)
-        for name in CALICO
-        for pod in _cluster.pods(node, name)
-    ]
+    pods = [pod for name in CALICO for pod in _cluster.pods(node, name)]
+    found = [_unsteady(pod, node, cluster, logs_of(logs, pod, pod["component"]), policy) for pod in pods]
     return [one for one in found if one] or proven("the pods of Calico's on it stay up")
 
 
-def _unsteady(pod, node, cluster, lines, policy):
+def _unsteady(pod, node, cluster, logs, policy):
     main = _cluster.container(pod)
     if main is None or _initialising(pod)[1] is not None:
         return None
@@ -311,8 +307,8 @@ def _unsteady(pod, node, cluster, lines, policy):
     evidence = {**_of(pod, main), "exit_code": last.get("exit_code"), "signal": last.get("signal"), "reason": last.get("reason")}
     if main.get("reason") in BAD or (lately and (main.get("restarts") or 0) >= policy[RESTARTS]):
         said = "%s was restarted %d times and is in %s" % (pod["name"], main.get("restarts") or 0, _cluster.doing(pod))
-        return fail("%s; %s%s" % (said, _end(last, main, node, pod), explained(lines)), **evidence)
-    return _not_ready(pod, main, node, cluster, lines, evidence, policy)
+        return fail("%s; %s%s" % (said, _end(last, main, node, pod), explained(logs)), **evidence)
+    return _not_ready(pod, main, node, cluster, logs, evidence, policy)
 
 
 def _end(last, main, node, pod):
@@ -327,7 +323,7 @@ def _end(last, main, node, pod):
     return main.get("message") or "nothing tells how it ended"
 
 
-def _not_ready(pod, main, node, cluster, lines, evidence, policy):
+def _not_ready(pod, main, node, cluster, logs, evidence, policy):
     """One that runs for long and is not ready, for another reason than its peers."""
     if pod.get("ready") or main.get("state") != "running" or _cluster.is_ready(node) is False or _cluster.younger(cluster, main.get("since"), policy[UNREADY]):
         return None
@@ -336,7 +332,7 @@ def _not_ready(pod, main, node, cluster, lines, evidence, policy):
         return None
     since = _cluster.age(cluster, main.get("since"))
     ran = "" if since is None else " for %s" % _cluster.span(since)
-    return warn("%s runs%s and is not ready: %s%s" % (pod["name"], ran, _one_line(said or "nothing tells why"), explained(lines)), says=said, **evidence)
+    return warn("%s runs%s and is not ready: %s%s" % (pod["name"], ran, _one_line(said or "nothing tells why"), explained(logs)), says=said, **evidence)
 
 
 # -- Typha -------------------------------------------------------------------------------------------------------------
