@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import re
 
+from ...module_utils import _swap
+from ...module_utils._swap import MASK_WORKS_SINCE, held, tolerates, unread
 from .._policy import threshold
 from ._rule import by_hand, fail, passed, proven, rule, skip, unknown, warn
 
 RESERVE_MIB = threshold(
-    "swap_off_reserve_mib", 500, "How many MiB of memory must stay available above the kubelet's eviction limit after swapoff has moved everything back."
+    "swap_off_reserve_mib",
+    _swap.RESERVE_MIB,
+    "How many MiB of memory must stay available above the kubelet's eviction limit after swapoff has moved everything back.",
 )
-RESERVE_PERCENT = threshold("swap_off_reserve_percent", 10, "How many percent of the memory must stay available after swapoff, if that is more.")
-
-MASK_WORKS_SINCE = 244  # before, a swap unit on a device is also wanted by that device's unit
+RESERVE_PERCENT = threshold(
+    "swap_off_reserve_percent", _swap.RESERVE_PERCENT, "How many percent of the memory must stay available after swapoff, if that is more."
+)
 
 # How each mechanism is turned off for good. None of this touches the swap area itself.
 MASK_GENERATOR = "mkdir -p /etc/systemd/system-generators && ln -s /dev/null /etc/systemd/system-generators/"
@@ -35,18 +39,6 @@ REMEDIES = {
     "nixos": by_hand("set swapDevices = lib.mkForce [ ]; and zramSwap.enable = false; in the system's configuration, then nixos-rebuild switch"),
 }
 SERVICE = by_hand("systemctl disable --now %(unit)s && systemctl mask %(unit)s")
-
-
-def tolerates(config):
-    """Why swap may be on, where the kubelet has been told so."""
-    if config and config["fail_swap_on"] is False:
-        return "the kubelet is told to tolerate swap (failSwapOn is false: %s)" % config["from"]["fail_swap_on"]
-    return None
-
-
-def unread(config):
-    """Why nobody can say whether swap may be on."""
-    return "the kubelet's failSwapOn could not be read" if config is None or config["fail_swap_on"] is None else None
 
 
 @rule("swap.active", "Swap is on", needs="swap.active", uses=("kubelet.config", "swap.boot"), remedy=by_hand("swapoff %(device)s"))
@@ -94,16 +86,9 @@ def verdict(source, sources, boot):
         **{key: source[key] for key in ("what", "device", "by", "generator", "unit", "line", "through") if source.get(key) is not None},
     }
     evidence = {**evidence, "systemd": version, "swap_target_masked": mask}
-    if boot.get("container") and source["through"] == "swap.target":
-        return passed("systemd leaves swap alone in a container", **evidence)
-    if mask and source["through"] == "swap.target":
-        on_device = (source.get("device") or source["what"]).startswith("/dev/")
-        if not on_device or (version or 0) >= MASK_WORKS_SINCE:
-            return passed("%s would be activated by %s, but swap.target is masked" % (source["what"], source["by"]), **evidence)
-        if version is None:
-            return unknown(
-                "swap.target is masked, but the version of systemd is not known; before %d that does not stop a device" % MASK_WORKS_SINCE, **evidence
-            )
+    stopped, why = held(source, boot)
+    if stopped is not False:
+        return passed(why, **evidence) if stopped else unknown(why, **evidence)
     if source["activates"] is None:
         return unknown("%s by %s: %s" % (source["what"], source["by"], source["why"]), **evidence)
     return fail(sentence(source, sources) + beyond_mask(source, mask, version), remedy=remedy(source, sources, boot), **evidence)
@@ -207,33 +192,14 @@ def kubelet_policy(installed, config, cgroup, version, areas, policy):
 )
 def unsafe_to_disable(areas, memory, config, policy):
     """swapoff moves everything back into memory; where that does not fit, the kernel kills swapoff first and pods starve before."""
-    used = sum(area["used_kib"] for area in areas)
     if not areas:
         return proven("no swap is on")
     if tolerates(config):
         return skip(tolerates(config))
-    if "available_kib" not in memory or "total_kib" not in memory:
+    need = _swap.needed(areas, memory, config, policy[RESERVE_MIB], policy[RESERVE_PERCENT])
+    if need is None:
         return unknown("the node does not say how much memory is available")
-    reserve = max(policy[RESERVE_MIB] * 1024 + eviction(config, memory["total_kib"]), memory["total_kib"] * policy[RESERVE_PERCENT] / 100)
-    evidence = {
-        "used_kib": used,
-        "available_kib": memory["available_kib"],
-        "reserve_kib": int(reserve),
-        "device": max(areas, key=lambda area: area["used_kib"])["device"],
-    }
-    if used and memory["available_kib"] - used < reserve:
-        numbers = (used / 1024, memory["available_kib"] / 1024, reserve / 1024)
-        return fail("%.0f MiB in swap do not fit into %.0f MiB of available memory with %.0f MiB to spare" % numbers, **evidence)
-    return proven("%.0f MiB in swap fit into %.0f MiB of available memory" % (used / 1024, memory["available_kib"] / 1024), **evidence)
-
-
-UNITS = {"": 1 / 1024, "K": 1000 / 1024, "M": 1e6 / 1024, "G": 1e9 / 1024, "Ki": 1, "Mi": 1024, "Gi": 1024**2}
-
-
-def eviction(config, total_kib):
-    """The kubelet's hard eviction limit for memory in KiB: a quantity or a percentage."""
-    match = re.match(r"(\d+(?:\.\d+)?)(%|[KMG]i?|)$", str(config["eviction_memory"] if config else "100Mi"))
-    if not match:
-        return 100 * 1024
-    number, unit = float(match.group(1)), match.group(2)
-    return total_kib * number / 100 if unit == "%" else number * UNITS[unit]
+    evidence = {**need, "device": max(areas, key=lambda area: area["used_kib"])["device"]}
+    if _swap.shortage(need):
+        return fail(_swap.shortage(need), **evidence)
+    return proven("%.0f MiB in swap fit into %.0f MiB of available memory" % (need["used_kib"] / 1024, need["available_kib"] / 1024), **evidence)
