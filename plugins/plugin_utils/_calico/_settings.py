@@ -28,6 +28,7 @@ METHODS = {
     ),
     6: threshold("calico_method6", "", "The IPv6 autodetection method of the Calico that is to run. Without it, it registers no IPv6 addresses."),
 }
+OTHER = "this node's pod network is %s; only Calico chooses an address in this way"
 OF_THE_NODE = re.compile(r"field status\.(hostIP|podIP)s?$")
 
 
@@ -76,7 +77,7 @@ def settings(policy, calico=None, nodes=None, node=None, other=None, internal=()
     if calico is None and nodes is not None:
         return None, Silence("what the cluster says about Calico could not be read", unread=True)
     if calico is None and other:
-        return None, Silence("this node's pod network is %s; only Calico chooses an address in this way" % other)
+        return None, Silence(OTHER % other)
     if not any(policy[name] for name in (VERSION, *METHODS.values())):
         if calico is not None:
             return None, Silence("the cluster has no Calico")

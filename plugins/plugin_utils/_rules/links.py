@@ -9,42 +9,60 @@ import fnmatch
 import ipaddress
 import re
 
+from .._calico._host import network as pool_network
+from .._calico._methods import limits
+from .._calico._re2 import Refused, Untold
+from .._calico._settings import OTHER, settings
+from .._calico._settings import VERSION as CALICO
 from .._links import ALWAYS, POD_NETWORK, candidates, choosable, first, ignored, other_network, stray_bridges
-from .._policy import threshold
 from ._rule import by_hand, fail, passed, rule, skip, warn
-
-CALICO = threshold(
-    "calico_version",
-    "",
-    "The Calico version that the cluster runs, such as 3.31. Bridges that it ignores by their name are then no danger; unknown, an old one is assumed.",
-)
-
-OTHER = "this node's pod network is %s; only Calico chooses an address in this way"
 
 
 @rule(
     "links.stray_bridge",
     "A container tool's bridge could be taken for the node's address",
     needs="links.present",
-    uses=("links.routes", "links.declared", "links.docker", "links.podman", "links.libvirt", "links.cni"),
+    uses=("links.routes", "links.declared", "links.docker", "links.podman", "links.libvirt", "links.cni", "cluster.calico", "cluster.nodes"),
 )
-def stray_bridge(present, routes, declared, docker, podman, libvirt, cni, policy):
+def stray_bridge(present, routes, declared, docker, podman, libvirt, cni, calico, nodes, policy):
     """Calico's first-found detection takes the address of the link that the kernel lists last, whoever made it and whether or not it is up.
 
     A bridge that docker, podman or the like leaves on a node then becomes the node's address, and its peers see BGP sessions
-    to an address that they cannot reach. Calico ignores bridges named br-… only from 3.25 on.
+    to an address that they cannot reach. Calico ignores bridges named br-… only from 3.25 on. Where the cluster or the policy tells
+    which method Calico uses, bridges that this method never takes are no danger.
     """
     facts = {"present": present, "routes": routes, "declared": declared, "docker": docker, "podman": podman, "libvirt": libvirt, "cni": cni}
     if other_network(cni):
         return skip(OTHER % other_network(cni))
     docker_is_here = bool(docker) and (docker["asked"] or "why" in docker)
-    return [_stray(bridge, policy[CALICO], docker_is_here) for bridge in stray_bridges(facts)]
+    known = _of_calico(policy, calico, nodes, cni).get(4)
+    return [_stray(bridge, known, policy[CALICO], docker_is_here) for bridge in stray_bridges(facts)]
 
 
-def _stray(bridge, calico, docker_is_here):
+def _of_calico(policy, calico, nodes, cni):
+    """{family: how Calico is told to find an address}, where the cluster or the policy says so."""
+    known = settings(policy, calico, nodes, None, other_network(cni), ("its InternalIP",))[0] or {}
+    return {family: one for family, one in known.items() if not one.unknown}
+
+
+def _never_takes(known, bridge):
+    """Whether this method passes over a bridge, whatever comes first."""
+    if known is None or known.method in ("", "first-found"):
+        return False
+    limit = limits(known.method, known.numbers)
+    try:
+        passed_over = limit is None or limit.verdict(bridge["bridge"])
+    except (Refused, Untold):
+        return False
+    return bool(passed_over) or not any(limit.within(ipaddress.ip_interface(one).ip) for one in bridge["subnet"].split(", "))
+
+
+def _stray(bridge, known, calico, docker_is_here):
     evidence = {key: value for key, value in bridge.items() if key != "because"}
     what = "%s %s (%s)" % (bridge["bridge"], bridge["subnet"], _whose(bridge))
-    if ignored(bridge["bridge"], calico):
+    if _never_takes(known, bridge):
+        return passed("%s is nothing that %s takes" % (what, known.words), **evidence)
+    if ignored(bridge["bridge"], known.version if known and known.version else calico):
         since = "" if bridge["ignored_since"] in (ALWAYS, None) else " since %s" % bridge["ignored_since"]
         return passed("%s is ignored by Calico%s" % (what, since), **evidence)
     heeds = "Calico before %s takes it" % bridge["ignored_since"] if bridge["ignored_since"] else "every Calico takes it"
@@ -87,19 +105,24 @@ def _removal(bridge, docker_is_here):
     "links.ambiguous_address",
     "Several addresses could be taken for the node's",
     needs=("links.present", "links.routes"),
-    uses="links.cni",
+    uses=("links.cni", "cluster.calico", "cluster.nodes"),
     remedy=by_hand("name the right one in Calico: IP_AUTODETECTION_METHOD=cidr=<the nodes' network>, or interface=<link>, or kubernetes-internal-ip"),
 )
-def ambiguous_address(present, routes, cni, policy):
+def ambiguous_address(present, routes, cni, calico, nodes, policy):
     """Calico's default detection knows nothing of routes: it takes the last link of the kernel's list that it does not ignore by name.
 
     With two NICs, a VPN, a bridge or a virtual address that may be the wrong one, and it may change when a link is added.
-    IPv6 is looked at where the policy's networks have IPv6, or the node has no IPv4.
+    IPv6 is looked at where the policy's networks have IPv6, or the node has no IPv4. Where the cluster or the policy tells how Calico
+    is set, calico.wrong_address and calico.unstable_address foresee its choice, and this rule is silent.
     """
     if other_network(cni):
         return skip(OTHER % other_network(cni))
+    known = _of_calico(policy, calico, nodes, cni)
+    families = [family for family in _families(present["links"], policy) if family not in known]
+    if known and not families:
+        return skip("calico.wrong_address and calico.unstable_address tell what %s takes" % known[4].words)
     found = []
-    for family in _families(present["links"], policy):
+    for family in families:
         tried = candidates(present["links"], family, policy[CALICO])
         subnets = {(link["name"], subnet) for link, addresses in tried for subnet in _subnets(addresses)}
         if len(subnets) > 1 or (tried and _is_virtual(tried[0][1])):
@@ -152,38 +175,53 @@ def _inside(address, networks):
     "links.overlap",
     "Networks of this node and of the cluster overlap",
     needs=("links.present", "links.routes"),
-    uses=("links.declared", "links.cni"),
+    uses=("links.declared", "links.cni", "cluster.calico", "cluster.services"),
     remedy=by_hand("ip route show %(network)s  # give one of the two another network"),
 )
-def overlap(present, routes, declared, cni, policy):
+def overlap(present, routes, declared, cni, calico, services, policy):
     """Where a bridge, a NIC or a route of the node covers addresses of pods, services or other nodes, packets to these end on the node itself.
 
-    Compared with the networks that the policy names; a container tool's bridge is also compared with the node's own networks.
+    Compared with the networks that the policy names, and those of Calico's pools and of services where the cluster was read; a
+    container tool's bridge is also compared with the node's own networks.
     """
+    cluster = _of_cluster(policy, calico, services)
     found = [
         fail("the cluster's %s %s overlap its %s %s" % (kind, one, other_kind, other), network=str(one), overlaps=str(other))
         for kind, one, other_kind, other in _overlapping_policy(policy)
     ]
     containers = {bridge["bridge"] for bridge in stray_bridges({"present": present, "routes": routes, "declared": declared, "cni": cni})}
     for link, network in _networks(present["links"]):
-        for kind, other in _foreign(link["name"] in containers, policy):
+        for kind, other in _foreign(link["name"] in containers, cluster):
             if _overlap(network, other):
-                found.append(
-                    fail("%s on %s overlaps the %s %s" % (network, link["name"], kind, other), network=str(network), link=link["name"], overlaps=str(other))
-                )
+                said = "%s on %s overlaps the %s %s" % (network, link["name"], kind, other)
+                speak = fail if link["name"] in containers else _by_size(network, other)
+                found.append(speak(said, network=str(network), link=link["name"], overlaps=str(other)))
         if link["name"] in containers:
             for own, mine in _networks(present["links"]):
                 if own["name"] not in containers and _overlap(network, mine):
                     message = "%s on the bridge %s overlaps %s on %s" % (network, link["name"], mine, own["name"])
                     found.append(fail(message, network=str(network), link=link["name"], overlaps=str(mine)))
-    found += [one for route in routes["main"] for one in _by_route(route, policy)]
-    if not found and not policy.networks:
+    found += [one for route in routes["main"] for one in _by_route(route, cluster)]
+    if not found and not cluster:
         return skip("only bridges were compared: the policy names no networks of pods, services and nodes (nodecare_networks)")
     return found
 
 
+def _of_cluster(policy, calico, services):
+    """{kind: networks} of the policy; where it names none of a kind, those that the cluster itself has."""
+    pools = [pool_network(one["cidr"]) for one in (calico or {}).get("pools") or () if not one.get("disabled")]
+    own = {"pods": pools, "services": [pool_network(text) for text in (services or {}).get("networks") or ()]}
+    known = {kind: policy.networks.get(kind) or [one for one in own.get(kind, ()) if one] for kind in ("pods", "services", "nodes")}
+    return {kind: networks for kind, networks in known.items() if networks}
+
+
+def _by_size(network, other):
+    """The cluster's routes are narrower than a NIC's network that is wider than theirs: that only loses the hosts in it."""
+    return warn if network != other and network.supernet_of(other) else fail
+
+
 def _overlapping_policy(policy):
-    named = [(kind, network) for kind in sorted(policy.networks) for network in policy.networks[kind]]
+    named = [(kind, network) for kind in ("nodes", "pods", "services") for network in policy.networks.get(kind, ())]
     return [
         (kind, one, other_kind, other)
         for at, (kind, one) in enumerate(named)
@@ -200,23 +238,23 @@ def _networks(links):
                 yield link, ipaddress.ip_interface(address).network
 
 
-def _foreign(leads_nowhere, policy):
+def _foreign(leads_nowhere, cluster):
     """The cluster's networks that must not be on a link. The nodes' own is only wrong on a bridge that leads nowhere."""
     kinds = ("pods", "services", "nodes") if leads_nowhere else ("pods", "services")
-    return [(kind, network) for kind in kinds for network in policy.networks.get(kind, [])]
+    return [(kind, network) for kind in kinds for network in cluster.get(kind, ())]
 
 
 def _overlap(one, other):
     return one.version == other.version and one.overlaps(other)
 
 
-def _by_route(route, policy):
+def _by_route(route, cluster):
     """Routes that somebody set on purpose; those of the kernel repeat an address, those of BGP and of pod networks are meant so."""
     if route["to"] == "default" or route.get("by") not in ("static", "dhcp", "ra") or any(POD_NETWORK.match(name) for name in route.get("links", [])):
         return
     network = ipaddress.ip_network(route["to"], strict=False)
     for kind in ("pods", "services"):
-        for other in policy.networks.get(kind, []):
+        for other in cluster.get(kind, ()):
             if _overlap(network, other):
                 message = "the route to %s by %s overlaps the %s %s" % (network, ", ".join(route.get("links", [])) or "nothing", kind, other)
                 yield warn(message, network=str(network), overlaps=str(other))

@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import bgp, daemons, datastore, pods
+from . import address, bgp, daemons, datastore, method, overlap, pods, registered, version
 
-__all__ = ["bgp", "daemons", "datastore", "pods"]
+__all__ = ["address", "bgp", "daemons", "datastore", "method", "overlap", "pods", "registered", "version"]

@@ -1,0 +1,163 @@
+# Copyright: (c) 2026, the nodecare contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PRIVATE. One node as the rules about its address see it: how Calico is set there, what it would take, what it should take."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from ..._calico._commands import set_method
+from ..._calico._foreseen import foreseen
+from ..._calico._host import host
+from ..._calico._recommend import Machine, recommend
+from ..._calico._settings import settings
+from ..._calico._wanted import of_kubelet, wanted
+from ..._links import other_network
+from .._rule import by_hand
+
+NEEDS = ("links.present",)
+USES = (
+    *("links.routes", "links.ip_rules", "links.cni", "kubelet.installed", "host.name"),
+    *("problems", "cluster.calico", "cluster.nodes", "cluster.node"),
+)
+MOST = 12  # candidates shown in a finding
+STORED = {4: "ipv4", 6: "ipv6"}
+UNKNOWN_VERSIONS = ("3.24.6", "")  # the last release that minds bridges, and the newest
+
+
+class Here:
+    """``facts`` are those at NEEDS and USES, in their order."""
+
+    def __init__(self, facts, policy, name="this node"):
+        self.present, routes, ip_rules, cni, kubelet, own, self.problems, self.calico, self.nodes, self.node = facts
+        self.name, self.policy, self.cni = name, policy, cni
+        self.links = {"present": self.present, "routes": routes, "ip_rules": ip_rules}
+        self.kubelet_ip = (kubelet or {}).get("node_ip")
+        self.own_names = (own or {}).get("own")
+
+    @cached_property
+    def host(self):
+        return host(self.links, self.problems or ())
+
+    @cached_property
+    def internal(self):
+        """The InternalIPs of its Node, or those that it will have; None where that cannot be known."""
+        if self.node:
+            return list(self.node.get("internal_ips") or ())
+        coming = [of_kubelet(self.host, family, self.kubelet_ip, self.own_names).ip for family in (4, 6)]
+        return [str(ip) for ip in coming if ip] or None
+
+    @cached_property
+    def _settings(self):
+        return settings(self.policy, self.calico, self.nodes, self.node, other_network(self.cni), self.internal or ())
+
+    @property
+    def silence(self):
+        """Why nothing can be said about Calico here, or None."""
+        return self._settings[1]
+
+    @property
+    def families(self):
+        """The settings of each family in which Calico looks for an address or keeps one."""
+        return [one for one in (self._settings[0] or {}).values() if self._has_one(one)]
+
+    def _has_one(self, setting):
+        return setting.said not in ("", "none") or setting.unknown or self.stored(setting.family) or (setting.family == 4 and setting.said == "")
+
+    def setting(self, family):
+        return (self._settings[0] or {}).get(family)
+
+    def stored(self, family):
+        """What Calico keeps for this Node now."""
+        return ((self.node or {}).get("calico") or {}).get(STORED[family]) or ""
+
+    @cached_property
+    def stored_elsewhere(self):
+        """Whether Calico keeps its nodes where nobody has looked."""
+        return (self.calico or {}).get("datastore") == "etcd"
+
+    def wanted(self, family):
+        return self._wanted[family]
+
+    @cached_property
+    def _wanted(self):
+        more = (self.policy.networks.get("nodes"), self.policy.networks.get("calico"), self.kubelet_ip, self.own_names)
+        return {family: wanted(self.host, family, self.node, self.nodes, *more) for family in (4, 6)}
+
+    def foreseen(self, family, others=None):
+        """What calico-node would do at its next start; ``unknown`` where the version decides and is not known."""
+        setting = self.setting(family)
+        versions = [setting.version] if setting.version else UNKNOWN_VERSIONS
+        said = [self._foreseen(setting, version, others or {}) for version in versions]
+        if len({one["address"] for one in said}) > 1:
+            what = " or ".join(one["address"] or "nothing" for one in said)
+            return {**said[0], "unknown": "Calico's version is not known (calico_version), and by it %s is taken" % what}
+        return said[-1]
+
+    def _foreseen(self, setting, version, others):
+        return foreseen(
+            self.links,
+            self.problems or (),
+            method=setting.method,
+            version=version,
+            family=setting.family,
+            internal=self.internal,
+            stored=self.stored(setting.family),
+            said=setting.said,
+            others=others if setting.compares else {},
+            stored_links=((self.node or {}).get("calico") or {}).get("interfaces") or (),
+            reached=None,
+            poll_interval=setting.poll,
+        )
+
+    def machine(self, family):
+        return Machine(self.name, self.host, self.wanted(family), self.internal)
+
+
+class Adviser:
+    """Which method would be right for all of these nodes; asked only where one of them is wrong."""
+
+    def __init__(self, heres, policy):
+        self.heres, self.policy, self.known = heres, policy, {}
+
+    def advice(self, setting):
+        family = setting.family
+        if family not in self.known:
+            networks = self.policy.networks.get("calico") or self.policy.networks.get("nodes") or ()
+            machines = [one.machine(family) for one in self.heres if one.present]
+            self.known[family] = recommend(machines, setting.numbers, family, networks, (), host_ip_variable(self.heres[0].calico))
+        return self.known[family]
+
+    def evidence(self, here, setting):
+        """The method that is right for all, with the proof for this node."""
+        found = self.advice(setting)
+        return {
+            "recommended": found.method or None,
+            "steady": found.steady,
+            "refused": found.refused(),
+            "proof": {row.method: row.answers[here.name].address or None for row in found.rows if here.name in row.answers},
+            "nodes": len(self.heres),
+            **({"why_not": found.why} if found.why else {}),
+        }
+
+    def remedy(self, here, setting):
+        found = self.advice(setting)
+        if found.method:
+            text = set_method(found.method, setting.family, here.calico)
+        else:
+            text = "%s; then set the method that `facts | nodecare.kubernetes.calico_recommend` names" % (found.why or "compare the nodes' links")
+        return by_hand(text.replace("%", "%%"), disruptive=bool(here.node))
+
+
+def host_ip_variable(calico):
+    """The variable of calico-node that the kubelet fills with the node's InternalIP, as kubespray's NODEIP."""
+    env = (calico or {}).get("env") or {}
+    return next((name for name, value in env.items() if isinstance(value, dict) and value.get("from") == "field status.hostIP"), "")
+
+
+def candidates(said):
+    """The links and addresses in the order in which Calico goes through them, with what it makes of each."""
+    shown = ["%s %s: %s%s" % (one["link"] or "-", one["address"] or "-", "taken, " if one["taken"] else "", one["why"]) for one in said["candidates"]]
+    taken = [text for text, one in zip(shown, said["candidates"]) if one["taken"]]
+    return shown[:MOST] if not taken or taken[0] in shown[:MOST] else [*shown[: MOST - 1], taken[0]]

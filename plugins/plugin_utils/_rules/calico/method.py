@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, the nodecare contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PRIVATE. A detection method that is set, but does not count, or not everywhere."""
+
+from __future__ import annotations
+
+from ... import _cluster
+from ..._calico._commands import FIELDS, daemonset, set_method
+from ..._calico._host import network
+from ..._calico._settings import settings
+from ..._calico._startup import NAMES
+from .._rule import by_hand, fail, of_cluster, passed, skip, unknown, warn
+
+WORDS = {"interface": "interface=%s", "skipInterface": "skip-interface=%s", "canReach": "can-reach=%s"}
+SHOWN = 10
+
+
+@of_cluster(
+    "calico.method_not_effective",
+    "The address detection that is set does not take effect",
+    needs=("cluster.calico", "cluster.nodes"),
+)
+def method_not_effective(calico, nodes, policy):
+    """A method counts only with IP=autodetect: with IP unset an address is looked for once and then kept, with IP=none or an address
+    it is not looked for at all.
+
+    The operator puts back what somebody sets on the DaemonSet, and refuses an Installation that names two methods, as a merge patch
+    leaves it. A DaemonSet whose pods are not replaced goes on with the old method.
+    """
+    known, silence = settings(policy, calico, nodes, None, None, ("its InternalIP",))
+    if silence or known[4].by != "the cluster":
+        return (unknown if silence and silence.unread else skip)(silence.why if silence else "the cluster has no Calico")
+    found = []
+    for setting in known.values():
+        found += [unknown(setting.unknown)] if setting.unknown else [*_by_operator(calico, setting), *_by_ip(calico, nodes, setting)]
+    found += _not_rolled_out(calico)
+    return found or passed("calico-node looks for the address by %s" % (known[4].method or "first-found") if known[4].detects else "no method is set")
+
+
+def _by_operator(calico, setting):
+    """Where the Installation and the DaemonSet differ, the Installation wins."""
+    installation = calico.get("installation")
+    if not installation:
+        return
+    field = _field(installation, setting.family)
+    named = [key for key, value in field.items() if value]
+    degraded = (installation.get("conditions") or {}).get("Degraded") or {}
+    said = {"installation": field, "daemonset": setting.method or None, "degraded": str(degraded.get("message") or "")[:300] or None}
+    if len(named) > 1:
+        meant = next((key for key in named if key != "firstFound"), named[0])
+        method = _method({meant: field[meant]})
+        message = "the Installation names %s in %s: the operator takes one only, and leaves the DaemonSet as it was"
+        message %= (" and ".join(named), FIELDS[setting.family])
+        yield fail(message, _set(method, setting, calico), **said)
+    elif named and setting.said != "none" and _method(field) != (setting.method or "first-found"):
+        method = setting.method or "first-found"
+        message = "the DaemonSet says %s, the Installation %s: the operator puts its own back" % (method, _method(field))
+        yield fail(message, by_hand(_text("where %s is meant: %s" % (method, set_method(method, setting.family, calico)))), **said)
+
+
+def _field(installation, family):
+    """What the operator goes by: the Installation with its defaults filled in."""
+    for part in ("spec", "computed"):
+        found = ((installation.get(part) or {}).get("calicoNetwork") or {}).get(FIELDS[family])
+        if isinstance(found, dict) and any(found.values()):
+            return found
+    return {}
+
+
+def _method(field):
+    """The environment variable that the operator makes of it."""
+    (key, value), *_others = [(key, value) for key, value in field.items() if value]
+    if key == "cidrs":
+        return "cidr=" + ",".join(map(str, value))
+    return {"firstFound": "first-found", "kubernetes": "kubernetes-internal-ip"}.get(key) or WORDS.get(key, key + "=%s") % value
+
+
+def _by_ip(calico, nodes, setting):
+    """What IP or IP6 makes of the method."""
+    name, stored = NAMES[setting.family], {4: "ipv4", 6: "ipv6"}[setting.family]
+    held = {node["name"]: (node.get("calico") or {}).get(stored) for node in nodes}
+    other = [node["name"] for node in nodes if held[node["name"]] and not _fits(held[node["name"]], setting, node)]
+    shown = ", ".join("%s (%s)" % (node, held[node]) for node in other[:SHOWN])
+    evidence = {"family": setting.family, "ip": setting.said, "method": setting.method or None, "nodes": other[:SHOWN]}
+    if not setting.method:
+        return
+    if setting.said == "" and setting.family == 4 and other:
+        message = "%s is set, but IP is not autodetect: what is registered is kept on %s" % (setting.method, shown)
+        yield fail(message, _set(setting.method, setting, calico), **evidence)
+    elif setting.said not in ("", "autodetect"):
+        message = "%s is set, but %s=%s: the method is never asked" % (setting.method, name, setting.said)
+        yield warn(message, _set(setting.method, setting, calico), **evidence)
+    elif setting.detects and other:
+        message = "%s is set, but %s keeps another address: its calico-node runs with the old method, or finds nothing by this one" % (setting.method, shown)
+        namespace, label = daemonset(calico)
+        restart = "kubectl -n %s delete pod -l k8s-app=%s --field-selector spec.nodeName=%s" % (namespace, label, "%(node)s")
+        yield fail(message, by_hand(restart + "  # one node at a time", disruptive=True), **{**evidence, "node": other[0]})
+
+
+def _fits(registered, setting, node):
+    """Whether an address can be the method's answer, as far as the method alone tells that."""
+    ip = _cluster.address(registered)
+    kind, _equals, said = setting.method.partition("=")
+    if kind == "cidr":
+        networks = [one for one in map(network, said.split(",")) if one]
+        return ip is None or not networks or any(ip in one for one in networks)
+    if kind.startswith("kubernetes-internal-ip"):
+        internal = [one for one in _cluster.internal(node) if one.version == setting.family]
+        return not internal or ip in internal
+    return True
+
+
+def _not_rolled_out(calico):
+    known = calico.get("daemonset") or {}
+    desired, updated = known.get("desired"), known.get("updated")
+    if not desired or updated is None or updated >= desired:
+        return
+    waits = known.get("strategy") == "OnDelete"
+    more = "; it replaces them only once they are deleted" if waits else ""
+    message = "%d of %d calico-node pods run with what the DaemonSet says now%s" % (updated, desired, more)
+    namespace, name = daemonset(calico)
+    watch = "kubectl -n %s rollout status daemonset/%s" % (namespace, name)
+    remedy = "kubectl -n %s delete pod -l k8s-app=%s --field-selector spec.nodeName=NODE  # one node at a time" % (namespace, name) if waits else watch
+    yield warn(message, by_hand(_text(remedy), disruptive=waits), desired=desired, updated=updated, strategy=known.get("strategy"))
+
+
+def _set(method, setting, calico):
+    return by_hand(_text(set_method(method, setting.family, calico)), disruptive=True)
+
+
+def _text(command):
+    return command.replace("%", "%%")
