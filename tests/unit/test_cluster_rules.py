@@ -1,0 +1,75 @@
+"""The rules about a cluster, on a real healthy one and on documents in which something is missing or of another form."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _judge
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules import RULES
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+HERE = Path(__file__).parent
+HEALTHY = yaml.safe_load((HERE / "clusters" / "healthy.yml").read_text())
+STORIES = [
+    case
+    for name in ("calico-cluster", "cluster")
+    for case in yaml.safe_load((HERE / "cases" / (name + ".yml")).read_text())
+    if case.get("cluster", {}).get("nodes")
+]
+IDS = [rule_id for rule_id, rule in RULES.items() if rule.asks_cluster]
+POLICY = policy({})
+
+
+def judged(nodes, cluster):
+    machines = {name: {"taken": {"hostname": name}, "problems": [], **facts} for name, facts in nodes.items()}
+    return _judge.judge(machines, dict.fromkeys(machines, POLICY), IDS, POLICY, cluster)
+
+
+def test_a_healthy_cluster_gives_nothing_to_do():
+    findings = judged({}, HEALTHY)
+    assert [(one["id"], one["node"], one["message"]) for one in findings if one["status"] in ("fail", "warn")] == []
+
+
+def places(thing, path=()):
+    """Every place in a document."""
+    yield path
+    for key, value in thing.items() if isinstance(thing, dict) else enumerate(thing) if isinstance(thing, list) else ():
+        yield from places(value, (*path, key))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_no_rule_breaks_on_a_document_with_holes(data):
+    """What could not be read is null; a rule then says that it cannot tell, and does not fall over it."""
+    case = data.draw(st.sampled_from(STORIES))
+    cluster = {"problems": [], **copy.deepcopy(case["cluster"])}
+    for path in data.draw(
+        st.lists(st.sampled_from([one for one in places(cluster) if one and one[0] != "problems" and one[-1] not in NAMES]), max_size=3, unique=True)
+    ):
+        empty(cluster, path)
+    findings = judged({name: machine.get("facts") or {} for name, machine in (case.get("nodes") or {}).items()}, cluster)
+    assert [one["message"] for one in findings if "broke:" in one["message"]] == []
+
+
+NAMES = ("name", "namespace", "component", "kind")  # without these there is no such thing
+
+
+def empty(thing, path):
+    for step in path[:-1]:
+        thing = thing.get(step) if isinstance(thing, dict) else thing[step] if isinstance(thing, list) and isinstance(step, int) and step < len(thing) else None
+        if thing is None:
+            return
+    if isinstance(thing, dict):
+        thing[path[-1]] = None
+
+
+@pytest.mark.parametrize("name", ["'; reboot #", "a\nb", "\x1b[31m", "%(x)s %d"])
+def test_hostile_names_stay_text(name):
+    cluster = {"problems": [], "nodes": [{"name": name, "created": 1, "conditions": {"Ready": {"status": "False", "message": name}}}], "pods": [], "calico": {}}
+    findings = judged({}, {**cluster, "taken": {"at": 5000}})
+    assert {one["id"] for one in findings if one["status"] == "fail"} >= {"cluster.node_not_ready"}
