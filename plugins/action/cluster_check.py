@@ -72,4 +72,6 @@ def _said(cluster):
     nodes = "no nodes" if cluster["nodes"] is None else "1 node" if len(cluster["nodes"]) == 1 else "%d nodes" % len(cluster["nodes"])
     version = cluster["calico"]["version"]
     read = "%s and %s were read from %s" % (nodes, "Calico %s" % version if version else "no Calico", server)
-    return "%s; not all of it: %d facts are missing, the first because of this: %s" % (read, len(problems), problems[0]["why"]) if problems else read
+    missing = sorted(one["fact"] for one in problems)
+    more = ", …" if len(missing) > 3 else ""
+    return "%s; what could not be read is named among its problems: %s%s" % (read, ", ".join(missing[:3]), more) if missing else read

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from statistics import median
 
 from ._client import ClientError, opened
 from ._document import document
@@ -19,6 +20,15 @@ def read(options, seconds, environment):
     at, began = time.time(), time.monotonic()
     with opened(options, seconds, environment) as door:
         answers = Sweep(door, seconds - (time.monotonic() - began)).run()
-    return document(
-        answers, {"at": at, "seconds": round(time.monotonic() - began, 3), "requests": door.asked, "server": door.server, "server_time": door.server_time}
-    )
+    return document(answers, {"at": at, "seconds": round(time.monotonic() - began, 3), **_asked(door)})
+
+
+def _asked(door):
+    """Whom, how often, and how long an answer took; the first ones bear the cost of their connections."""
+    seconds, path = max(door.took, default=(None, ""))
+    answers = {"median_s": _rounded(median(one for one, _path in door.took) if door.took else None), "slowest_s": _rounded(seconds), "slowest": path}
+    return {"server": door.server, "requests": len(door.asked), "server_time": door.server_time, "answers": answers}
+
+
+def _rounded(seconds):
+    return None if seconds is None else round(seconds, 3)

@@ -10,7 +10,7 @@ import tempfile
 import threading
 from contextlib import contextmanager, suppress
 
-from ._door import Door
+from ._door import THREADS, Door
 
 try:
     import urllib3
@@ -20,7 +20,6 @@ try:
 except ImportError:
     urllib3 = client = config = kube_config = HTTPHeaderDict = None
 
-THREADS = 8
 # {option: (type, names in the environment after K8S_AUTH_, attribute of the client's configuration)}, as in kubernetes.core
 OPTIONS = {
     "kubeconfig": ("raw", ("KUBECONFIG",), None),

@@ -12,11 +12,9 @@ from typing import NamedTuple
 
 from . import _workloads
 from ._calico import find_daemonset
-from ._door import ERROR, HUNG, LATE, NoAnswerError
+from ._door import ERROR, HUNG, LATE, THREADS, NoAnswerError
 from ._kinds import KINDS, PAGE, config_map, events
 from ._values import entries, number, text
-
-THREADS = 8
 
 
 class Answer(NamedTuple):
