@@ -131,11 +131,22 @@ def _by_end(lacking):
 
 
 def _signs(members, owners, lacking):
-    missing = _by_end(lacking)
-    somebody = any(session.up for member in members.values() for session in member.sessions.values())
+    missing, have = _by_end(lacking), _established(members, owners)
     return {
-        name: [*_own_signs(members[name], owners), *(_by_the_others(members[name], others, members) if somebody else ())] for name, others in missing.items()
+        name: [*_own_signs(members[name], owners), *(_by_the_others(len(others), have.get(name, 0)) if have else ())] for name, others in missing.items()
     }
+
+
+def _established(members, owners):
+    """{node: how many others it has a session with}, as it says itself or as they say of it."""
+    own, said = {}, {}
+    for name, member in members.items():
+        for address, session in member.sessions.items():
+            if session.up:
+                own[name] = own.get(name, 0) + 1
+                for of in owners.get(address, ()):
+                    said[of] = said.get(of, 0) + 1
+    return {name: max(own.get(name, 0), said.get(name, 0)) for name in {*own, *said}}
 
 
 def _own_signs(member, owners):
@@ -194,11 +205,10 @@ def _networks(address, member):
     return [one for one in named.get("calico") or named.get("nodes") or () if one.version == address.version]
 
 
-def _by_the_others(member, missing, members):
-    has = sum(other.has(member) or member.has(other) for other in members.values() if other is not member)
-    if len(missing) >= 2 and len(missing) >= has:
-        share = len(missing) / (len(missing) + has)
-        yield Sign(CROWD + share / 2, "lacked_by_most", "%d of %d others have no session with it" % (len(missing), len(missing) + has))
+def _by_the_others(missing, have):
+    if missing >= 2 and missing >= have:
+        share = missing / (missing + have)
+        yield Sign(CROWD + share / 2, "lacked_by_most", "%d of %d others have no session with it" % (missing, missing + have))
 
 
 def _accused(lacking, signs, members):
