@@ -5,32 +5,10 @@
 
 from __future__ import annotations
 
-# By the signature that the probe gives it; the one that names its cause most surely comes first.
-MEANINGS = {
-    "address_conflict": "two nodes chose one address, or a Node that is gone owns it: see calico.address_conflict",
-    "bad_method": "the detection method is not one of Calico's: see calico.no_address",
-    "no_address": "its method finds no address here: see calico.no_address",
-    "not_local": "its method gives an address that no link here has: see calico.no_address",
-    "unaddressed": "IP=none leaves it without an address: see calico.no_address",
-    "unauthorized": "its token or its rights are refused: a restart brings a new token; compare its ClusterRole",
-    "node_resource": "it may not write its Node: compare the ClusterRole calico-node (nodes/status)",
-    "api_slow": "the API server takes longer than the fixed 2 s to answer",
-    "ipam_upgrade": "bringing its addresses up to date took longer than 90 s: the datastore is slow",
-    "datastore_retry": "it does not reach the API server or etcd: see cluster.service_path",
-    "datastore_locked": "datastoreReady is false: see calico.datastore_not_ready",
-    "cni_token": "it does not reach the API server: see cluster.service_path",
-    "cni_folder": "/opt/cni/bin cannot be written on this node",
-    "shared_mount": "a mount of this node is not shared: mount --make-rshared /",
-    "node_name_missing": "its pod does not name the node: compare its manifest",
-    "ipam_migration": "see calico.ipam_migration",
-    "tunnel_address": "no address is left for its tunnel: the IP pool is full or disabled",
-    "typha": "no Typha is reached: see calico.typha",
-    "bind": "its address or its port is not free on this node",
-    "rpf_loose": "net.ipv4.conf.all.rp_filter is 2, which Calico before 3.12 refuses",
-    "iptables": "a kernel module is missing, or backends are mixed: see host.kernel_modules and host.iptables_mix",
-    "ipset": "the host's ipset is newer than the image's: a newer Calico, or a reboot, helps",
-    "reporter": "a part of Felix does not get on: see calico.felix",
-}
+from .complaints import COMPLAINTS
+
+# By the signature that the probe gives them, those that tell their cause most surely first; the others come in the table's order.
+SUREST = ("address_conflict", "bad_method", "no_address", "not_local", "unaddressed", "unauthorized", "node_resource", "api_slow", "ipam_upgrade")
 EARLY = ("begun", "named", "asking", "connected", "addressed", "registered")  # stages of a start-up that did not come to its end
 
 
@@ -49,12 +27,9 @@ def lines_of(logs):
 
 def explained(logs):
     """The complaint that tells most, with what it means; nothing where none is known."""
-    told = [complaint for one in logs for complaint in one.get("complaints") or [] if not complaint.get("over")]
-    for signature, meaning in MEANINGS.items():
-        found = next((one for one in told if one["signature"] == signature), None)
-        if found:
-            return "; its log says: %s (%s)" % (found["line"], meaning)
-    return ""
+    told = {one["signature"]: one["line"] for log in logs for one in log.get("complaints") or [] if not one.get("over")}
+    signature = next((one for one in (*SUREST, *COMPLAINTS) if one in told and one != "failed_to_start"), None)
+    return "; its log says: %s (%s)" % (told[signature], COMPLAINTS[signature][1]) if signature else ""
 
 
 def ended_early(logs):
