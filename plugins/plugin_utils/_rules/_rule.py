@@ -139,7 +139,7 @@ def finding(made_by, node, verdict, policy):
         severity = "warning"
     remedy = verdict.remedy or made_by.remedy if verdict.status in ("fail", "warn") else None
     if remedy and remedy["manual"]:
-        remedy = {**remedy, "manual": remedy["manual"] % _Quoted(verdict.evidence, node=node)}
+        remedy = {**remedy, "manual": remedy["manual"] % Quoted(verdict.evidence, node=node)}
     return {
         "id": made_by.id,
         "node": node,
@@ -153,7 +153,7 @@ def finding(made_by, node, verdict, policy):
     }
 
 
-class _Quoted(dict):
+class Quoted(dict):
     """Evidence comes from the node: nothing of it may act in the shell of whoever pastes a command."""
 
     def __init__(self, evidence, **more):
