@@ -20,6 +20,7 @@ root may read), and ``later``: files as they are from the probe's first pause on
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import shutil
 from pathlib import Path
@@ -108,6 +109,7 @@ class RecordedNode(Node):
         asks = self.recorded.get("asks") or {}
         said = asks.get(what, asks.get(path, {"state": "refused"} if self.exists(path) else None))
         answer = self._answer(what, said, deadline, code=None)
+        answer.out = said.get("out", "") if isinstance(said, dict) else answer.out
         whole = over(answer.out) or (isinstance(said, dict) and "cut" in said)
         assert whole or answer.state != "answered", "the recorded answer to %r has no end" % what
         return answer
@@ -175,6 +177,11 @@ def varint(number):
     return said + bytes((number,))
 
 
+@functools.lru_cache
+def _loaded(text):
+    return yaml.safe_load(text)
+
+
 def machine(tree, change, where):
     """A copy of a recorded tree with a case's changes: (root, recorded, denied)."""
     root = Path(where) / "root"
@@ -183,7 +190,7 @@ def machine(tree, change, where):
     else:
         root.mkdir()
     extra = root / ".recorded.yml"
-    recorded = yaml.safe_load(extra.read_text()) if extra.exists() else {}
+    recorded = dict(_loaded(extra.read_text())) if extra.exists() else {}
     for part in ("commands", "http", "calls", "asks", "dumps", "rooms", "written"):
         merged = {**(recorded.get(part) or {}), **(change.get(part) or {})}
         recorded[part] = {key: value for key, value in merged.items() if value is not None}

@@ -55,8 +55,9 @@ def _expected(node, kubelet, host):
     """(the name that Kubernetes has for this node, who says so, whether that is sure)"""
     if node:
         return node["name"], "Kubernetes", True
-    if (kubelet or {}).get("node_name"):
-        return kubelet["node_name"].lower(), "the kubelet's flag", True
+    told = (kubelet or {}).get("node_name") or "%"
+    if not re.search("[%$]", told):  # what systemd or a shell would put in
+        return told.lower(), "the kubelet's flag", True
     return ((host or {}).get("hostname") or "").lower(), "the hostname", False
 
 
