@@ -31,6 +31,10 @@ class ActionModule(ActionBase):
     def run(self, tmp=None, task_vars=None):
         super().run(tmp, task_vars)
         _spec, arguments = self.validate_argument_spec(ARGUMENTS)
+        return self.look(arguments, task_vars)
+
+    def look(self, arguments, task_vars):
+        """Read the node once and judge it."""
         try:
             checked = policy(arguments["policy"], known_rules=list(RULES))
             chosen = _judge.select(arguments["checks"], arguments["exclude"], checked)

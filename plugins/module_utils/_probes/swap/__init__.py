@@ -36,8 +36,13 @@ def boot(node):
         "running": found.systemd,
         "target_masked": found.masked("swap.target") if found.systemd else None,
         "container": container(node),
-        "nixos": node.exists("/etc/NIXOS"),
+        "declared_by": declared_by(node),
     }
+
+
+def declared_by(node):
+    """What builds this system from a description, and takes changes back that were made elsewhere."""
+    return "NixOS" if node.exists("/etc/NIXOS") else "ostree" if node.exists("/run/ostree-booted") else None
 
 
 def sources(node):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from ..._swap import MASK_WORKS_SINCE
 from ._boot import swap_unit
 from ._fstab import device, entries
 
@@ -33,7 +34,7 @@ def gpt_auto(node, boot):
     found = []
     for name, flags in swap_partitions(node):
         if flags is None:
-            if not off and not made:
+            if not off and not made and not (boot.masked("swap.target") and boot.since(MASK_WORKS_SINCE)):
                 node.problem("/dev/" + name, "udev does not know its partition type", "error")
             continue
         unit = next((one["unit"] for one in made if one["what"] == "/dev/" + name), None) or (made[0]["unit"] if len(made) == 1 else swap_unit("/dev/" + name))

@@ -61,7 +61,8 @@ def generated_units(node, boot):
     for one in boot.generated():
         if one["maker"] and one["maker"].rsplit("/", 1)[-1] not in KNOWN_MAKERS and not one["maker"].endswith("rpi-swap-generator"):
             program, mask = boot.generator(one["maker"].rsplit("/", 1)[-1])
-            why = "its generator is masked by %s" % mask if mask else None if one["wanted_by"] else "nothing wants it"
+            reasons = [("its generator is masked by %s" % mask, mask), ("%s is masked" % one["unit"], boot.masked(one["unit"]))]
+            why = next((reason for reason, holds in reasons if holds), None if one["wanted_by"] else "nothing wants it")
             found.append(_by_generator("generator", one["what"] or one["unit"], program or one["maker"], why, one["unit"]))
     return found
 

@@ -26,7 +26,9 @@ DISTRIBUTION = (
 SWAPON = r"^(?![ \t]*[#;]).*?\bswapon\b(?![ \t]+(-s|--show|--summary|-V|--version|-h|--help)\b)"
 KNOWN = tuple(unit for _mechanism, unit, _makes in SERVICES)
 FILES = 200  # of each kind; a node with more has other worries
-CLOUD_FILES = ("/etc/cloud/cloud.cfg", "/etc/cloud/cloud.cfg.d/*.cfg", "/var/lib/cloud/instance/user-data.txt")
+CLOUD_FILES = ("/etc/cloud/cloud.cfg", "/etc/cloud/cloud.cfg.d/*.cfg")
+CLOUD_INSTANCE = tuple("/var/lib/cloud/instance/%s.txt" % name for name in ("vendor-data", "vendor-data2", "user-data"))
+CLOUD_MERGED = "/run/cloud-init/combined-cloud-config.json"
 
 
 def scripts(node, boot):
@@ -69,20 +71,32 @@ def cloud_init(node, boot):
     """cloud-init writes swap into fstab once an instance; a new instance id, ``cloud-init clean`` or a new image brings it back."""
     if not node.exists("/etc/cloud/cloud.cfg") or node.exists("/etc/cloud/cloud-init.disabled"):
         return []
-    combined = "/run/cloud-init/combined-cloud-config.json"
-    paths = [combined] if node.exists(combined) else [path for pattern in CLOUD_FILES for path in node.glob(pattern)]
-    return [{"kind": "cloud_init", "by": path, "line": None} for path in paths if asks_for_swap(node.read(path) or "")]
+    base = {path: wishes(node.read(path) or "") for pattern in CLOUD_FILES for path in node.glob(pattern)}
+    last = next((path for path in reversed(list(base)) if base[path][0] is not None), None)
+    told_none = last and base[last][0] is False
+    if node.exists(CLOUD_MERGED) and not (told_none and _written(node, last) > _written(node, CLOUD_MERGED)):
+        asking = [CLOUD_MERGED] if any(wishes(node.read(CLOUD_MERGED) or "")) else []
+    else:  # among the administrator's files the last has its way with the size; what the instance brings along wins over them
+        asking = [path for path, (size, listed) in base.items() if listed or (size and not told_none)]
+        asking += [path for path in CLOUD_INSTANCE if any(wishes(node.read(path) or ""))]
+    return [{"kind": "cloud_init", "by": path, "line": None} for path in asking]
 
 
-def asks_for_swap(text):
-    """Whether a cloud-config makes swap: by ``swap`` with a size, or by an entry of type swap in ``mounts`` or ``fs_setup``."""
+def wishes(text):
+    """What a cloud-config wants: (swap by its size: True, False where that is 0, None where it does not say; whether a list of file systems has swap)."""
     config = read(text) if "swap" in text else {}
     if config is None:  # lists in brackets are more than is read here: only the plainest spelling is recognised then
-        return bool(re.search(r"^swap:[ \t]*(\{.*size:[ \t]*[\"']?(?!0\b)\w|\n(?:[ \t]+\S.*\n)*?[ \t]+size:[ \t]*[\"']?(?!0\b)\w)", text + "\n", re.M))
+        plain = r"^swap:[ \t]*(\{.*size:[ \t]*[\"']?(?!0\b)\w|\n(?:[ \t]+\S.*\n)*?[ \t]+size:[ \t]*[\"']?(?!0\b)\w)"
+        return True if re.search(plain, text + "\n", re.M) else None, False
     size = at(config, "swap", "size") if isinstance(at(config, "swap"), dict) else None
     listed = [one for key in ("mounts", "fs_setup") for one in (at(config, key) if isinstance(at(config, key), list) else [])]
     kinds = [one[2] if isinstance(one, list) and len(one) > 2 else one.get("filesystem") if isinstance(one, dict) else None for one in listed]
-    return size is UNREAD or size not in (None, 0, "0") or "swap" in [kind for kind in kinds if isinstance(kind, str)]
+    return None if size is None else size is UNREAD or size not in (0, "0"), "swap" in [kind for kind in kinds if isinstance(kind, str)]
+
+
+def _written(node, path):
+    stat = node.stat(path)
+    return stat.st_mtime if stat else 0
 
 
 SUSPECTS = (scripts, own_services, cloud_init)

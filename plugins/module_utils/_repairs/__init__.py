@@ -1,0 +1,30 @@
+# Copyright: (c) 2026, the nodecare contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PRIVATE. The repairs, by what they repair: each looks by the probes, plans, changes with a journal, and looks again."""
+
+from __future__ import annotations
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+RELOAD_S = 90  # what systemd gets to read its units again, generators included
+
+
+class Refused(Exception):
+    """Why a repair is not even begun: nothing was changed."""
+
+
+class Failed(Exception):
+    """Why a repair did not reach its end."""
+
+
+def daemon_reload(node):
+    """systemd reads what was changed, where there is one; answers what has to be said about it."""
+    if not node.exists("/run/systemd/system"):
+        return []
+    answer = node.run(["systemctl", "daemon-reload"], RELOAD_S)
+    return [] if answer.ok else ["systemd did not read its units again (%s); it will at the next boot" % (answer.err.strip() or answer.state)]
+
+
+def told(changes):
+    """Changes as a module returns them."""
+    return [{"path": one.path, "what": one.what(), "why": one.why} for one in changes]
