@@ -93,5 +93,5 @@ def datastore_not_ready(calico, cluster, policy):
     nodes = sorted({pod["node"] for pod, _one in at_work})
     lasts = max((_cluster.age(cluster, one.get("since")) or 0 for _pod, one in at_work), default=0)
     verdict = warn if 0 < lasts < policy[MIGRATION] else fail
-    first = by_hand("put calico.ipam_migration and calico.init_stuck of %(nodes)s right first; only when no " + UPGRADE + " runs any more: " + UNLOCK)
+    first = by_hand("put calico.init_stuck of the nodes named here right first; only when no " + UPGRADE + " runs any more: " + UNLOCK)
     return verdict("datastoreReady is false, while %s runs on %s for %s" % (UPGRADE, _cluster.listed(nodes), _cluster.span(lasts)), first, nodes=nodes)
