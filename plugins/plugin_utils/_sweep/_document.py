@@ -27,8 +27,8 @@ def document(answers, taken):
 
 
 def _nothing(answers, taken):
-    """The one problem where nothing at all could be read, for one and the same reason."""
-    reasons = {answer.problem and (answer.problem["why"], answer.problem["kind"]) for answer in answers.values()}
+    """The one problem where nothing at all could be read, for one and the same reason. That something is absent, no server has said then."""
+    reasons = {answer.problem and (answer.problem["why"], answer.problem["kind"]) for answer in answers.values() if answer.there}
     if None in reasons or len(reasons) != 1:
         return None
     ((why, kind),) = reasons

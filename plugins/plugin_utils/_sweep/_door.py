@@ -57,8 +57,10 @@ class Door:
             said = json.loads(body)
         except ValueError:
             said = None
-        if status != 200 or not isinstance(said, dict):
+        if status != 200:
             raise _refused(status, said)
+        if not isinstance(said, dict):
+            raise NoAnswerError("what answers there is no API server")
         return said
 
     def _read(self, target, seconds):

@@ -95,7 +95,7 @@ class Sweep:
         while True:
             page = self._get(path, query)
             kept += [one for one in map(kind.keep, entries(page, "items")) if one is not None]
-            query["continue"] = text(page, "metadata", "continue")
+            query = {**query, "continue": text(page, "metadata", "continue")}
             if not query["continue"]:
                 return kept
 
