@@ -54,6 +54,7 @@ def parser() -> argparse.ArgumentParser:
     command("check", check, "whether this machine can run a lab at all")
     command("down", down, "end everything of this lab, also after a crash")
     command("status", status, "what runs")
+    command("kubeconfig", kubeconfig, "the file by which the API server lets in its administrator, for `exec`")
     command("old-calico-start", old_calico_start, "let calico-node pods that start from now on choose their address as an old Calico did")
     inventory.commands(command)
     standing_fleet.commands(command)
@@ -150,6 +151,10 @@ def status(_arguments: argparse.Namespace, space: Space) -> int:
         print(line)
     print("memory %.1f GiB" % (space.memory() / 2**30))
     return 0
+
+
+def kubeconfig(_arguments: argparse.Namespace, space: Space) -> None:
+    print(ControlPlane(space).kubeconfig)
 
 
 def old_calico_start(_arguments: argparse.Namespace, space: Space) -> None:

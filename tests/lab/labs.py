@@ -26,8 +26,9 @@ class Lab:
         return [sys.executable, "-m", "lab", "--id", self.name, *map(str, words)]
 
     def environment(self, **more):
-        """For Ansible with lab/hosts.sh as its inventory."""
-        return {**os.environ, "LAB_ID": self.name, "PATH": "%s:%s" % (Path(sys.executable).parent, os.environ["PATH"]), "NO_COLOR": "1", **more}
+        """For Ansible with lab/hosts.sh as its inventory, and with the lab's API server as its cluster."""
+        own = {"LAB_ID": self.name, "PATH": "%s:%s" % (Path(sys.executable).parent, os.environ["PATH"]), "NO_COLOR": "1"}
+        return {**os.environ, **own, "K8S_AUTH_KUBECONFIG": self.do("kubeconfig"), **more}
 
     def start(self, *words, **options):
         """A command of the lab that is not waited for."""

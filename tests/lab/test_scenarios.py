@@ -21,7 +21,8 @@ def test_scenario(scenario, cluster, tmp_path):
     environment = cluster.environment(LAB_NODES=str(nodes), MOLECULE_EPHEMERAL_DIRECTORY=str(tmp_path / "molecule"))
     with open(log, "w", encoding="utf-8") as out:
         code = subprocess.run(
-            [Path(sys.executable).with_name("molecule"), "test", "--scenario-name", scenario, "--destroy", "never"],
+            # From inside the lab's network, so that the API server can be asked too.
+            cluster.command("exec", "--", Path(sys.executable).with_name("molecule"), "test", "--scenario-name", scenario, "--destroy", "never"),
             cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=BOOT, check=False,
         ).returncode  # fmt: skip
     said = log.read_text()

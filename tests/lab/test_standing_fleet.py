@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from contextlib import suppress
 import sys
 from pathlib import Path
 
@@ -41,7 +42,8 @@ def test_nothing_outlives_the_lab(lab, tmp_path):
     network = lab.network()
     assert len(processes_in(network)) > COUNT / 13
     for process in processes_in(network):
-        os.kill(process, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
     eventually("all of it to be gone", lambda: not processes_in(network))
     assert lab.ask("status")[0] != 0
     inventory(lab, tmp_path, "fleet", COUNT)
