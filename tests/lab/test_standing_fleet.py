@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
-from contextlib import suppress
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
