@@ -182,7 +182,8 @@ def _proxy(pod, node, cluster, policy):
     if pod.get("ready") or _cluster.younger(cluster, pod.get("created"), policy[YOUNG]):
         return None
     evidence = {"pod": pod["name"], "namespace": pod["namespace"], "restarts": main.get("restarts"), "kubernetes_node": node["name"]}
-    if _cluster.is_ready(node) is False:
+    silent = _cluster.condition(node, "Ready").get("status") == "Unknown"
+    if silent or (_cluster.is_ready(node) is False and main.get("state") == "running"):
         words = "the node is NotReady: %s is no longer watched, so its services and NodePorts may not answer or lead to pods that are gone" % pod["name"]
         return warn(words, by_hand("put cluster.node_not_ready of %(node)s right"), because="node_not_ready", **evidence)
     ended = main.get("last") or {}
