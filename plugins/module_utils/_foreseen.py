@@ -30,9 +30,6 @@ class Foreseen(Node):
         why = "%s; %s" % (earlier.why, why) if earlier and why not in earlier.why else earlier.why if earlier else why
         self._planned[path] = Change(path, earlier.before if earlier else self.paths.state(path), after, why)
 
-    def unplan(self, path):
-        self._planned.pop(path, None)
-
     def changes(self):
         """What has to be done, in an order in which nothing is woken in between: masks come before the lines and links that they outlive."""
         return sorted((one for one in self._planned.values() if not one.before.is_like(one.after)), key=_turn)
@@ -40,7 +37,7 @@ class Foreseen(Node):
     def look_again(self):
         """A fresh view with the same plans: probes keep what they saw of a node."""
         fresh = Foreseen(self.root or "/", self.deadline)
-        fresh._planned = self._planned
+        fresh._planned = dict(self._planned)
         return fresh
 
     def state(self, path):

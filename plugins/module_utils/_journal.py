@@ -175,6 +175,15 @@ def without(content, edits):
     return b"\n".join(lines)
 
 
+def make(journal, entry, changes):
+    """The changes of an entry; where they cannot be made there is nothing to take back."""
+    try:
+        carry_out(journal.paths, changes)
+    except (Busy, Unchangeable):
+        entry.note(state=UNDONE)
+        raise
+
+
 def carry_out(paths, changes):
     """One after the other; where one fails, those before it are taken back and nothing has happened."""
     for change in changes:

@@ -146,7 +146,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._changes import Unchangeable
 from ..module_utils._journal import Busy
-from ..module_utils._repairs import Failed, Refused
+from ..module_utils._repairs import Failed, Refused, root_only
 from ..module_utils._repairs.swap import Settings, absent
 
 
@@ -166,11 +166,14 @@ def main():
     given = module.params
     settings = Settings(given["even_if_tolerated"], given["allow_disruption"], given["reserve_mib"], given["reserve_percent"], given["timeout"])
     try:
+        root_only()
         answer = absent(settings, module.check_mode)
     except (Refused, Busy) as why:
         module.fail_json(msg="Refused, and nothing was changed: %s" % why, refused=True)
-    except (Failed, Unchangeable) as why:
-        module.fail_json(msg=str(why))
+    except Unchangeable as why:
+        module.fail_json(msg="Nothing was changed: %s" % why)
+    except Failed as why:
+        module.fail_json(msg=str(why), changed=True)
     for warning in answer.pop("warnings"):
         module.warn(warning)
     module.exit_json(**answer)

@@ -69,18 +69,19 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._changes import Unchangeable
 from ..module_utils._journal import Busy, Conflict
-from ..module_utils._repairs import Failed, Refused
+from ..module_utils._repairs import Refused, root_only
 from ..module_utils._repairs.undo import take_back
 
 
 def main():
     module = AnsibleModule(argument_spec={"repair": {"type": "str"}, "entry": {"type": "str"}}, supports_check_mode=True)
     try:
+        root_only()
         answer = take_back(module.params["repair"], module.params["entry"], module.check_mode)
     except (Refused, Busy, Conflict) as why:
         module.fail_json(msg="Refused, and nothing was changed: %s" % why, refused=True)
-    except (Failed, Unchangeable) as why:
-        module.fail_json(msg=str(why))
+    except Unchangeable as why:
+        module.fail_json(msg="Nothing was changed: %s" % why)
     for warning in answer.pop("warnings"):
         module.warn(warning)
     module.exit_json(**answer)

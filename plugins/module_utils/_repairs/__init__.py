@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 RELOAD_S = 90  # what systemd gets to read its units again, generators included
 
@@ -15,6 +17,12 @@ class Refused(Exception):
 
 class Failed(Exception):
     """Why a repair did not reach its end."""
+
+
+def root_only():
+    """A repair that may read half of what it has to know is worse than none."""
+    if os.geteuid():
+        raise Refused("only root can read and change what this is about: run with become")
 
 
 def daemon_reload(node):

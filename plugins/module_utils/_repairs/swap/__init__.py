@@ -9,7 +9,7 @@ from collections import namedtuple
 
 from ..._changes import Paths
 from ..._foreseen import Foreseen
-from ..._journal import BEGUN, DONE, Journal, carry_out
+from ..._journal import BEGUN, DONE, Journal, make
 from ..._node import Node
 from ..._probes import kubelet, swap
 from ..._swap import RESERVE_MIB, RESERVE_PERCENT, needed, returning, shortage
@@ -34,7 +34,7 @@ def absent(settings, check=False, root="/"):
     view, foreseen = plan(root, settings.deadline)
     changes, areas = view.changes(), facts["swap"]["active"]
     journal = Journal(Paths(root), (node.read(BOOT_ID) or "").strip())
-    if areas or changes or problems(facts):
+    if areas or changes or problems(facts) or returning(foreseen["swap"]["sources"], foreseen["swap"]["boot"]):
         for why in refusals(view, facts, foreseen, changes, settings):
             raise Refused(why)
     answer = {
@@ -84,8 +84,7 @@ def _without_cloud_init(view, facts):
     better = look(with_file)
     if len(better["swap"]["suspects"] or []) < len(facts["swap"]["suspects"]):
         return with_file, better
-    with_file.unplan(_sources.CLOUD_FILE)
-    return with_file, facts
+    return view, facts
 
 
 def problems(facts):
@@ -116,7 +115,7 @@ def _carry_out(node, journal, changes, facts, settings):
     with journal.alone():
         entry = _entry(node, journal, changes, areas)
         if changes:
-            carry_out(journal.paths, changes)
+            make(journal, entry, changes)
             warnings += daemon_reload(node)
         config = facts["kubelet"]["config"]
         on = _off.turn_off(node, lambda node, area: _allow(node, area, config, settings))

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import os
-
 from ..._swap import needed, returning, shortage, tolerates, unread
 
 LARGE_MIB = 1024  # so much takes minutes to move back, during which everything on the node is slow
@@ -30,10 +28,6 @@ def _container(view, facts, foreseen, changes, settings):
 def _declared(view, facts, foreseen, changes, settings):
     system = (facts["swap"]["boot"] or {}).get("declared_by")
     return system and "the system is declared by %s, which takes changes back: %s" % (system, DECLARED.get(system, "declare it there"))
-
-
-def _not_root(view, facts, foreseen, changes, settings):
-    return "only root can turn swap off: run with become" if os.geteuid() else None
 
 
 def _wanted(view, facts, foreseen, changes, settings):
@@ -76,4 +70,4 @@ def _memory(view, facts, foreseen, changes, settings):
     return None
 
 
-REASONS = (_container, _declared, _not_root, _wanted, _unseen, _unstoppable, _shared, _unchangeable, _memory)
+REASONS = (_container, _declared, _wanted, _unseen, _unstoppable, _shared, _unchangeable, _memory)
