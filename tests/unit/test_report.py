@@ -241,6 +241,16 @@ def test_a_wrapped_command_is_the_same_command(parts):
         assert shlex.split(" ".join(line.removesuffix(" \\") for line in lines[:-1]) + " " + lines[-1]) == ["echo", *parts]
 
 
+def test_a_wrapped_remark_stays_a_remark():
+    command = "kubectl drain worker-3 --ignore-daemonsets  # then reboot it, and look at what made the load"
+    assert words.wrap_command(command, 45) == [
+        "kubectl drain worker-3 --ignore-daemonsets",
+        "# then reboot it, and look at what made the",
+        "# load",
+    ]
+    assert words.wrap_command("echo 1  # 2", 45) == ["echo 1  # 2"]
+
+
 @given(st.lists(ANYTHING | st.just("9" * 5000) | st.text("0129-", max_size=6)))
 def test_natural_order_takes_any_names(names):
     once = sorted(names, key=words.natural)

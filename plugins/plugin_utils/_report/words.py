@@ -64,15 +64,26 @@ def wrap(text, columns, most):
 
 
 def wrap_command(command, columns):
-    """A command in lines that fit and can be pasted together: broken only between words that no quotes hold together."""
+    """A command in lines that fit and can be pasted together: broken only between words that no quotes hold together.
+
+    A remark at its end is a remark on each of its lines.
+    """
     words = re.findall(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\]|['"\\])+""", command)
-    lines = [""]
-    for word in (clip(one, columns - 2) for one in words):
-        if lines[-1] and width(lines[-1]) + 1 + width(word) > columns - 2:
+    if width(command) <= columns:
+        return [command]
+    remark = words.index("#") if "#" in words else len(words)
+    lines = _filled(words[:remark], columns - 2)
+    return [line + " \\" for line in lines[:-1]] + lines[-1:] + ["# " + line for line in _filled(words[remark + 1 :], columns - 2)]
+
+
+def _filled(words, columns):
+    lines = [""] if words else []
+    for word in (clip(one, columns) for one in words):
+        if lines[-1] and width(lines[-1]) + 1 + width(word) > columns:
             lines.append(word)
         else:
             lines[-1] = (lines[-1] + " " + word).lstrip()
-    return [line + " \\" for line in lines[:-1]] + lines[-1:]
+    return lines
 
 
 NAMES = 1 << 13  # of nodes: each comes with every rule, and is taken apart once
