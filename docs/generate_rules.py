@@ -13,6 +13,7 @@ import inspect
 import json
 import sys
 import tempfile
+from functools import cached_property
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -157,7 +158,7 @@ def found_without_facts():
 
 def uses_thresholds(rule):
     """The thresholds that a rule's code names, and the code that it calls within this collection."""
-    used, seen, waiting = set(), set(), [rule.alone, rule.across]
+    used, seen, waiting = set(), set(), [rule.alone, rule.across, rule.of_cluster]
     while waiting:
         one = waiting.pop()
         if isinstance(one, str):
@@ -166,6 +167,11 @@ def uses_thresholds(rule):
             waiting += one
         elif isinstance(one, dict):
             waiting += [*one, *one.values()]
+        elif isinstance(one, (property, cached_property)):
+            waiting.append(getattr(one, "fget", None) or one.func)
+        elif isinstance(one, type) and one.__module__.startswith(PACKAGE) and one not in seen:
+            seen.add(one)
+            waiting += vars(one).values()
         elif isinstance(one, FunctionType) and one.__module__.startswith(PACKAGE) and one not in seen:
             seen.add(one)
             for code in codes(one.__code__):

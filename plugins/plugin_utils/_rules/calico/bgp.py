@@ -132,9 +132,7 @@ def _by_end(lacking):
 
 def _signs(members, owners, lacking):
     missing, have = _by_end(lacking), _established(members, owners)
-    return {
-        name: [*_own_signs(members[name], owners), *(_by_the_others(len(others), have.get(name, 0)) if have else ())] for name, others in missing.items()
-    }
+    return {name: [*_own_signs(members[name], owners), *(_by_the_others(len(others), have.get(name, 0)) if have else ())] for name, others in missing.items()}
 
 
 def _established(members, owners):
