@@ -8,14 +8,14 @@ import struct
 
 import pytest
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._node import Node
-from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes.links import _cni, _managers, _netlink, _owners, present, routes
+from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes.links import _cni, _managers, _netlink, _owners, ip_rules, present, routes
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._links import choosable, ignored, ignored_since
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules.links import _listed
 from hypothesis import example, given
 from hypothesis import strategies as st
 from recorded import TREES, RecordedNode, read
 
-DECODERS = (_netlink.links, _netlink.addresses, _netlink.routes)
+DECODERS = (_netlink.links, _netlink.addresses, _netlink.routes, _netlink.rules)
 NAMES = st.binary(min_size=1, max_size=15).filter(lambda name: b"\0" not in name)
 ADDRESSES = st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6))
 
@@ -188,6 +188,27 @@ def test_a_route_of_the_main_table_is_found(ip, prefix, table, learnt, links):
         assert (
             route["to"] == ("%s/%d" % (ip, prefix) if prefix else "default") and route["links"] == list(range(1, min(links, 8) + 1)) and route["by"] == "boot"
         )
+
+
+RULES = """
+02000000ff0000010000000008000f00ff00000008000e00ffffffff0500150002000000
+02100000070000010000000008000f000700000008000e00ffffffff05001500000000000800060062000000080001000a090000
+02000000fc0000010200000008000f00e803000008000e00ffffffff0500150000000000080006006300000008000a00000010000800100000001000
+02002000640000010000000008000f006400000008000e00ffffffff050015000000000008000600fd7f0000080002000a000005
+02000000fe0000010000000008000f00fe00000008000e00ffffffff050015000200000008000600fe7f0000
+02000000fd0000010000000008000f00fd00000008000e00ffffffff050015000200000008000600ff7f0000
+""".split()
+
+
+def test_rules_beside_the_usual_are_found():
+    """Recorded after `ip rule add to 10.9.0.0/16 lookup 7; ip rule add from 10.0.0.5 lookup 100; ip rule add not fwmark 0x100000/0x100000 lookup 1000`."""
+    node = RecordedNode("/nonexistent", {"dumps": {"34/2": RULES}})
+    assert ip_rules(node) == [
+        {"priority": 98, "table": 7, "family": 4, "to": "10.9.0.0/16"},
+        {"priority": 99, "table": 1000, "family": 4, "mark": 0x100000, "not": True},
+        {"priority": 32765, "table": 100, "family": 4, "from": "10.0.0.5/32"},
+    ]
+    assert ip_rules(RecordedNode("/nonexistent", {})) == [] and not node.problems  # a kernel without such rules
 
 
 def test_a_masked_file_of_networkd_is_neither_read_nor_a_problem(tmp_path):

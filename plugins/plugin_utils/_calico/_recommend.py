@@ -76,12 +76,13 @@ def recommend(machines, version, family, networks=(), destinations=(), host_ip="
         row = Row(method, {}, refused) if refused else tried(method, able, version, family)
         rows.append(row)
         if not row.refused and not row.unsteady:
-            return Advice(method, True, tuple(rows), left_out)
-    spare = next((row for row in rows if not row.refused), None)
-    rows = tuple(row if row is spare else row._replace(refused=row.refused or row.unsteady) for row in rows)
-    if spare:
-        return Advice(spare.method, False, rows, left_out, spare.unsteady)
-    return Advice("", False, rows, left_out, "no one method gives every node its address")
+            break
+    right = [row for row in rows if not row.refused]
+    chosen = next((row for row in right if not row.unsteady), next(iter(right), None))
+    rows = tuple(row if row is chosen else row._replace(refused=row.refused or row.unsteady) for row in rows)
+    if chosen is None:
+        return Advice("", False, rows, left_out, "no one method gives every node its address")
+    return Advice(chosen.method, not chosen.unsteady, rows, left_out, chosen.unsteady)
 
 
 def tried(method, machines, version, family):

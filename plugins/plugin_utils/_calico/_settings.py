@@ -56,7 +56,8 @@ class Setting(NamedTuple):
 
     @property
     def words(self):
-        return "Calico%s with %s" % (" " + self.version if self.version else "", self.method or "first-found")
+        how = self.method or "first-found" if self.said in ("", "autodetect") else "%s=%s" % (NAMES[self.family], self.said)
+        return "Calico%s with %s" % (" " + self.version if self.version else "", how)
 
 
 class Silence(NamedTuple):
@@ -148,6 +149,12 @@ def _of_field(source, node, internal):
     if source == "field spec.nodeName":
         return (node or {}).get("name")
     return None
+
+
+def host_ip_variable(calico):
+    """The variable of calico-node that the kubelet fills with the node's InternalIP, as kubespray's NODEIP."""
+    env = (calico or {}).get("env") or {}
+    return next((name for name, value in env.items() if isinstance(value, dict) and value.get("from") == "field status.hostIP"), "")
 
 
 def _checked(text):

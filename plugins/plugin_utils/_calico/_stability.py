@@ -119,6 +119,7 @@ def _qualifying_after(limit, found, asked):
     ways = []
     for link in asked.host.backwards():
         fits = [one for one in link.of(asked.family) if is_global_unicast(one.ip) and limit.within(one.ip)]
-        if fits and link.name != found.link and limit.verdict(link.name) is None:
+        another = fits and link.name != found.link and fits[0].text(asked.version) != found.address
+        if another and limit.verdict(link.name) is None:
             ways.append((link, fits[0].text(asked.version)))
     return ways

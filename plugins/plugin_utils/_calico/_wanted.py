@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 from typing import NamedTuple
 
+from .._cluster import is_ready
 from .._links import POD_NETWORK
 from ._host import is_global_unicast, parsed_either
 from ._reach import default_source
@@ -48,7 +49,7 @@ def wanted(host, family, node=None, nodes=(), networks=(), named=(), kubelet_ip=
         return _inside(host, family, named, CALICOS)
     internal = [ip for ip in map(_ip, (node or {}).get("internal_ips") or ()) if ip and ip.version == family]
     if internal:
-        twins = [one["name"] for one in nodes or () if str(internal[0]) in (one.get("internal_ips") or ()) and one["name"] != node["name"]]
+        twins = [one["name"] for one in nodes or () if str(internal[0]) in (one.get("internal_ips") or ()) and _is_another(one, node)]
         if not twins:
             return Wanted(tuple(internal), "its InternalIP")
         if not networks:
@@ -56,6 +57,11 @@ def wanted(host, family, node=None, nodes=(), networks=(), named=(), kubelet_ip=
     if networks:
         return _inside(host, family, networks, NODES)
     return of_kubelet(host, family, kubelet_ip, own_names)
+
+
+def _is_another(one, node):
+    """A Node that is NotReady may be left over from this very machine."""
+    return one["name"] != node["name"] and is_ready(one) is not False
 
 
 def of_kubelet(host, family, kubelet_ip="", own_names=()):
@@ -79,7 +85,7 @@ def _inside(host, family, networks, by):
     held = [(link, one) for link in links for one in link.of(family) if is_global_unicast(one.ip) and any(one.ip in network for network in networks)]
     own = [one for link, one in held if not is_virtual(link, one)]
     ordered = sorted(own, key=lambda one: one.secondary)
-    why = "" if ordered else "no link of it holds an address of its own inside %s" % shown
+    why = "" if ordered else "no link of this node holds an address of its own inside %s" % shown
     return Wanted(tuple(one.ip for one in ordered), "%s %s" % (by, shown), why=why)
 
 

@@ -47,8 +47,6 @@ def _of_calico(policy, calico, nodes, cni):
 
 def _never_takes(known, bridge):
     """Whether this method passes over a bridge, whatever comes first."""
-    if known is None or known.method in ("", "first-found"):
-        return False
     limit = limits(known.method, known.numbers)
     try:
         passed_over = limit is None or limit.verdict(bridge["bridge"])
@@ -60,12 +58,14 @@ def _never_takes(known, bridge):
 def _stray(bridge, known, calico, docker_is_here):
     evidence = {key: value for key, value in bridge.items() if key != "because"}
     what = "%s %s (%s)" % (bridge["bridge"], bridge["subnet"], _whose(bridge))
-    if _never_takes(known, bridge):
+    by_name = known is None or known.method in ("", "first-found")
+    if not by_name and _never_takes(known, bridge):
         return passed("%s is nothing that %s takes" % (what, known.words), **evidence)
-    if ignored(bridge["bridge"], known.version if known and known.version else calico):
+    if by_name and ignored(bridge["bridge"], known.version if known and known.version else calico):
         since = "" if bridge["ignored_since"] in (ALWAYS, None) else " since %s" % bridge["ignored_since"]
         return passed("%s is ignored by Calico%s" % (what, since), **evidence)
     heeds = "Calico before %s takes it" % bridge["ignored_since"] if bridge["ignored_since"] else "every Calico takes it"
+    heeds = heeds if by_name else "%s takes it" % known.words
     message = "%s leads nowhere, but %s for the node's address if it comes last" % (what, heeds)
     if bridge["owner"] is None:
         return warn(message, by_hand("ip link show master %(bridge)s  # if nobody needs it: ip link delete %(bridge)s"), **evidence)

@@ -11,7 +11,7 @@ from ..._calico._commands import set_method
 from ..._calico._foreseen import foreseen
 from ..._calico._host import host
 from ..._calico._recommend import Machine, recommend
-from ..._calico._settings import settings
+from ..._calico._settings import host_ip_variable, settings
 from ..._calico._wanted import of_kubelet, wanted
 from ..._links import other_network
 from .._rule import by_hand
@@ -143,17 +143,16 @@ class Adviser:
 
     def remedy(self, here, setting):
         found = self.advice(setting)
-        if found.method:
-            text = set_method(found.method, setting.family, here.calico)
-        else:
-            text = "%s; then set the method that `facts | nodecare.kubernetes.calico_recommend` names" % (found.why or "compare the nodes' links")
-        return by_hand(text.replace("%", "%%"), disruptive=bool(here.node))
+        if not found.method:
+            text = "%s: put that right, or name the nodes' network (nodecare_networks: nodes), and run this again: it then names the method" % found.why
+            return by_hand(text.replace("%", "%%"))
+        return by_hand(set_method(found.method, setting.family, here.calico).replace("%", "%%"), disruptive=bool(here.node))
 
 
-def host_ip_variable(calico):
-    """The variable of calico-node that the kubelet fills with the node's InternalIP, as kubespray's NODEIP."""
-    env = (calico or {}).get("env") or {}
-    return next((name for name, value in env.items() if isinstance(value, dict) and value.get("from") == "field status.hostIP"), "")
+def taken(setting, said):
+    """What the next start does, as the beginning of a sentence."""
+    where = " on %s" % said["link"] if said["link"] else ", which no link holds"
+    return "%s %s %s%s" % (setting.words, "keeps" if said["source"] == "stored" else "takes", said["address"], where)
 
 
 def candidates(said):

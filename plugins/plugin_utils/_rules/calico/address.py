@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from .._rule import across, fail, passed, proven, rule, skip, unknown, warn
-from ._here import NEEDS, USES, Adviser, Here, candidates
+from ..._calico._host import is_global_unicast
+from .._rule import across, by_hand, fail, passed, proven, rule, skip, unknown, warn
+from ._here import NEEDS, USES, Adviser, Here, candidates, taken
 
 TOOLS = (*USES, "links.docker", "links.podman")
 
@@ -29,18 +30,17 @@ def wrong_addresses(nodes, policy):
 
 def _wrong(here, setting, adviser):
     said, wanted = here.foreseen(setting.family), here.wanted(setting.family)
-    kept = "Calico keeps its nodes in etcd, which was not asked, and what is there" if here.stored_elsewhere and not setting.detects else ""
+    kept = "what Calico keeps in etcd stays, and was not read" if here.stored_elsewhere and not setting.detects else ""
     if said["unknown"] or kept:
         return unknown("cannot foresee the IPv%d address: %s" % (setting.family, said["unknown"] or kept), candidates=candidates(said))
     if not said["address"]:
         return skip("no IPv%d address is taken; calico.no_address and calico.address_conflict tell why" % setting.family)
     evidence = _evidence(here, setting, said, wanted)
-    taken = "%s takes %s%s" % (setting.words, said["address"], " on %s" % said["link"] if said["link"] else ", which no link holds")
     if wanted.has(said["address"]):
-        return _right("%s; by %s that is right" % (taken, wanted.by), here, setting, wanted, evidence)
+        return _right("%s; by %s that is right" % (taken(setting, said), wanted.by), here, setting, wanted, evidence)
     if wanted.ip is None and not wanted.by_policy:
-        return unknown("%s; whether that is right cannot be told: %s" % (taken, wanted.why), **evidence)
-    message = "%s, but %s" % (taken, wanted.why or "by %s it should be %s%s" % (wanted.by, wanted.ip, _where(here, wanted.ip)))
+        return unknown("%s; whether that is right cannot be told: %s" % (taken(setting, said), wanted.why), **evidence)
+    message = "%s, but %s" % (taken(setting, said), wanted.why or "by %s it should be %s%s" % (wanted.by, wanted.ip, _where(here, wanted.ip)))
     speak = fail if wanted.by_policy or (wanted.sure and not setting.assumed) else warn
     return speak(message, adviser.remedy(here, setting), **evidence, **adviser.evidence(here, setting))
 
@@ -99,11 +99,10 @@ def _unstable(here, setting, adviser, docker=None, podman=None):
     makers = _makers(here, docker, podman)
     real = [threat for threat in said["threats"] if _is_of_present(threat, here) or any(threat.startswith(maker + " makes ") for maker in makers)]
     evidence = {**_evidence(here, setting, said, wanted), "threats": said["threats"], "runner_up": said["runner_up"]}
-    taken = "%s takes %s on %s" % (setting.words, said["address"], said["link"])
     if not real:
-        return passed("%s; nothing that is on this node can change that" % taken, **evidence)
+        return passed("%s; nothing that is on this node can change that" % taken(setting, said), **evidence)
     when = ", within %g s" % said["poll_seconds"] if said["poll_seconds"] and said["poll_seconds"] > 0 else " at the next start"
-    message = "%s, but another one once %s%s" % (taken, " or ".join(real[:3]), when)
+    message = "%s, but another one once %s%s" % (taken(setting, said), " or ".join(real[:3]), when)
     return warn(message, adviser.remedy(here, setting), **evidence, **adviser.evidence(here, setting))
 
 
@@ -141,12 +140,19 @@ def _none(here, setting, adviser):
         return unknown("cannot foresee the IPv%d address: %s" % (setting.family, said["unknown"]))
     evidence = {**_evidence(here, setting, said, here.wanted(setting.family)), "log": said["log"][-4:]}
     if said["crash"]:
-        message = "%s finds no address here: calico-node would log %r and end with exit code 1" % (setting.words, said["crash"]["message"])
-        return fail(message, adviser.remedy(here, setting), **evidence, **adviser.evidence(here, setting))
+        message = "%s would end on this node with exit code 1; its log would say: %s" % (setting.words, said["crash"]["message"])
+        return fail(message, _otherwise(here, setting, adviser), **evidence, **adviser.evidence(here, setting))
     if setting.detects and not said["detected"]:
         message = "%s finds no address here; it keeps %s, and would end if that were not stored" % (setting.words, said["address"])
         return warn(message, adviser.remedy(here, setting), **evidence, **adviser.evidence(here, setting))
     return passed("%s finds %s" % (setting.words, said["detected"]) if said["detected"] else "%s is used" % (said["address"] or "no address"), **evidence)
+
+
+def _otherwise(here, setting, adviser):
+    """No method finds an IPv6 address where there is none."""
+    if setting.family == 6 and not any(is_global_unicast(one.ip) for link in here.host.links for one in link.of(6)):
+        return by_hand("give this node an IPv6 address, or take IP6=autodetect out of calico-node's environment")
+    return adviser.remedy(here, setting)
 
 
 def _alone(judge, facts, more=()):

@@ -10,6 +10,7 @@ from ..._calico._commands import FIELDS, daemonset, set_method
 from ..._calico._host import network
 from ..._calico._settings import settings
 from ..._calico._startup import NAMES
+from ..._calico._versions import masks_the_internal_ip
 from .._rule import by_hand, fail, of_cluster, passed, skip, unknown, warn
 
 WORDS = {"interface": "interface=%s", "skipInterface": "skip-interface=%s", "canReach": "can-reach=%s"}
@@ -80,7 +81,8 @@ def _by_ip(calico, nodes, setting):
     """What IP or IP6 makes of the method."""
     name, stored = NAMES[setting.family], {4: "ipv4", 6: "ipv6"}[setting.family]
     held = {node["name"]: (node.get("calico") or {}).get(stored) for node in nodes}
-    other = [node["name"] for node in nodes if held[node["name"]] and not _fits(held[node["name"]], setting, node)]
+    fits = _fits if setting.detects else _is_internal
+    other = [node["name"] for node in nodes if held[node["name"]] and not fits(held[node["name"]], setting, node)]
     shown = ", ".join("%s (%s)" % (node, held[node]) for node in other[:SHOWN])
     evidence = {"family": setting.family, "ip": setting.said, "method": setting.method or None, "nodes": other[:SHOWN]}
     if not setting.method:
@@ -94,8 +96,8 @@ def _by_ip(calico, nodes, setting):
     elif setting.detects and other:
         message = "%s is set, but %s keeps another address: its calico-node runs with the old method, or finds nothing by this one" % (setting.method, shown)
         namespace, label = daemonset(calico)
-        restart = "kubectl -n %s delete pod -l k8s-app=%s --field-selector spec.nodeName=%s" % (namespace, label, "%(node)s")
-        yield fail(message, by_hand(restart + "  # one node at a time", disruptive=True), **{**evidence, "node": other[0]})
+        restart = "kubectl -n %s delete pod -l k8s-app=%s --field-selector spec.nodeName=%s" % (namespace, label, "%(first)s")
+        yield fail(message, by_hand(restart + "  # one node at a time", disruptive=True), first=other[0], **evidence)
 
 
 def _fits(registered, setting, node):
@@ -105,10 +107,13 @@ def _fits(registered, setting, node):
     if kind == "cidr":
         networks = [one for one in map(network, said.split(",")) if one]
         return ip is None or not networks or any(ip in one for one in networks)
-    if kind.startswith("kubernetes-internal-ip"):
-        internal = [one for one in _cluster.internal(node) if one.version == setting.family]
-        return not internal or ip in internal
-    return True
+    exact = kind.startswith("kubernetes-internal-ip") and not masks_the_internal_ip(setting.numbers)
+    return not exact or _is_internal(registered, setting, node)
+
+
+def _is_internal(registered, setting, node):
+    internal = [one for one in _cluster.internal(node) if one.version == setting.family]
+    return not internal or _cluster.address(registered) in internal
 
 
 def _not_rolled_out(calico):

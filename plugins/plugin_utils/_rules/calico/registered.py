@@ -14,7 +14,7 @@ from ..._calico._commands import daemonset
 from ..._calico._host import parsed_either
 from ..._declared import threshold
 from .._rule import across, by_hand, fail, passed, skip, unknown, warn
-from ._here import NEEDS, USES, Adviser, Here, candidates
+from ._here import NEEDS, USES, Adviser, Here, candidates, taken
 
 STALE = threshold("calico_stale_hours", 24.0, "Hours for which a Node that no machine of the run stands for may be NotReady before it counts as left over.")
 FAMILIES = (4, 6)
@@ -139,6 +139,11 @@ class Party:
         self.machine = (identity or {}).get("boot_id") or name
         self.node_name = (self.here.node or {}).get("name") or name
 
+    @property
+    def lives(self):
+        """A Node that is NotReady may be left over from another one's machine."""
+        return _cluster.is_ready(self.here.node or {}) is not False
+
     @cached_property
     def foreseen(self):
         """{family: what its next start takes}, as far as that can be told."""
@@ -194,8 +199,8 @@ def _registered_twice(one, holders, adviser):
 
 
 def _internal_twice(one, holders):
-    for ip in map(_ip, (one.here.node or {}).get("internal_ips") or ()):
-        others = [other.node_name for other in holders.internal.get(ip, ()) if other is not one]
+    for ip in map(_ip, (one.here.node or {}).get("internal_ips") or ()) if one.lives else ():
+        others = [other.node_name for other in holders.internal.get(ip, ()) if other is not one and other.lives]
         if others:
             message = "%s is the InternalIP of %s and also of %s: their kubelets need --node-ip" % (ip, one.node_name, _cluster.listed(others))
             yield fail(message, by_hand("ip -brief address; give the kubelet of each node its own --node-ip"), address=str(ip), others=others[:10])
@@ -210,12 +215,11 @@ def _about_to(one, family, said, holders, adviser):
         crash = one.here.foreseen(family, {other.node_name: other.here.stored(family) for other in owners})["crash"]
         names = [other.node_name for other in owners]
         more = "calico-node would log %r and end" % crash["message"] if crash else "nothing keeps it from doing so"
-        message = "%s takes %s on %s, which Calico has registered for %s: %s" % (setting.words, said["address"], said["link"], _cluster.listed(names), more)
+        message = "%s; Calico has registered that for %s: %s" % (taken(setting, said), _cluster.listed(names), more)
         yield fail(message, _whose(one, owners[0], family, ip, adviser), address=str(ip), others=names[:10], candidates=candidates(said))
     twins = [other.name for other in holders.foreseen.get(ip, ()) if other.machine != one.machine and other not in owners]
     if ip and twins and said["source"] != "stored":
-        message = "%s takes %s on %s, and the same on %s: the one that starts later ends"
-        message %= (setting.words, said["address"], said["link"], _cluster.listed(twins))
+        message = "%s, and the same on %s: the one that starts later ends" % (taken(setting, said), _cluster.listed(twins))
         more = adviser.evidence(one.here, setting)
         yield fail(message, adviser.remedy(one.here, setting), address=str(ip), others=twins[:10], candidates=candidates(said), **more)
 
