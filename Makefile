@@ -18,6 +18,7 @@ setup: ## Make .venv with pinned versions of all that a preflight needs
 setup-test: setup
 	@sh requirements/venv.sh test
 	@sh requirements/debian.sh
+	@sh requirements/birds.sh
 
 preflight: setup ## Read this machine (or INVENTORY=...), judge it and report; fails when the findings say so
 	@.venv/bin/ansible-playbook playbooks/preflight.yml $(TARGETS) $(ARGS); code=$$?; \

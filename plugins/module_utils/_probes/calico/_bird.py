@@ -127,6 +127,8 @@ def protocols(text):
                 raise NotBird("unknown table: %s" % said.strip()[:80])
         elif code == "1002":
             rows.append(said)
+        elif code == "8004":  # No protocols
+            headed = True
         elif code not in ("0000", "0001"):
             raise NotBird("%s %s" % (code, said[:80]))
     if not headed:
