@@ -81,11 +81,12 @@ def repair(rule, example):
     if not remedy:
         return ""
     command = (example or {}).get("remedy") or remedy
-    said = [
-        "## Repair",
-        "By hand, for the finding below; each finding carries the command with its own node's names:",
-        "```console\n%s\n```" % command["manual"],
-    ]
+    said = ["## Repair"]
+    if command["playbook"]:
+        said.append("```console\nansible-playbook %s --limit %s\n```" % (command["playbook"], (example or {}).get("node", "worker-3")))
+    if command["manual"]:
+        words = "Or by hand" if command["playbook"] else "By hand"
+        said += [words + ", for the finding below; each finding carries the command with its own node's names:", "```console\n%s\n```" % command["manual"]]
     notes = [words for key, words in (("disruptive", "It disturbs what runs on the node."), ("reboot", "It needs a reboot.")) if command.get(key)]
     return "\n\n".join(said + notes)
 

@@ -10,7 +10,7 @@ import pytest
 import test_cases
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes import AREAS
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _judge
-from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules import RULES
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules import RULES, _rule
 from checkout import ROOT, files
 
 PROMISED = """
@@ -47,9 +47,11 @@ def test_a_rule_says_why_and_what_to_do(rule_id):
     sentences = re.findall(r"[^.!?]+[.!?](?:\s|$)", inspect.cleandoc(rule.why))
     assert 1 <= len(sentences) <= 6, "its docstring is its documentation: %r" % rule.why
     assert rule.title and not rule.title.endswith(".")
-    playbook = (rule.remedy or {}).get("playbook")
-    assert playbook is None or (ROOT / "playbooks" / ("%s.yml" % playbook.rsplit(".", 1)[-1])).exists()
     assert rule.areas <= {*AREAS, "node"}
+
+
+def test_every_playbook_that_a_remedy_names_is_there():
+    assert [name for name in _rule.PLAYBOOKS if not (ROOT / "playbooks" / (name + ".yml")).exists()] == []
 
 
 def test_every_area_file_is_imported():

@@ -9,6 +9,7 @@ import shlex
 from dataclasses import dataclass, field
 
 RULES = {}
+PLAYBOOKS = set()  # those that a remedy names
 CLUSTER = "cluster"  # beside a node's facts: what the API server knows; and the name in findings about the cluster as a whole
 
 
@@ -49,6 +50,12 @@ def unknown(message, **evidence):
 def by_hand(manual, disruptive=False, reboot=False):
     """A remedy in words and commands. ``%(device)s`` stands for the evidence of that name, quoted for the shell."""
     return {"playbook": None, "vars": {}, "disruptive": disruptive, "reboot": reboot, "manual": manual}
+
+
+def repaired_by(name, manual=None, disruptive=False, reboot=False, **variables):
+    """A remedy that a playbook of this collection carries out, with what it does on one node by hand."""
+    PLAYBOOKS.add(name)
+    return {**by_hand(manual, disruptive, reboot), "playbook": "nodecare.kubernetes." + name, "vars": variables}
 
 
 @dataclass

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from .._policy import threshold
-from ._rule import by_hand, fail, passed, proven, rule, skip, unknown, warn
+from ._rule import by_hand, fail, passed, proven, repaired_by, rule, skip, unknown, warn
 
 RESTARTS = threshold("kubelet_restarts", 5, "How many restarts by systemd are too many for a kubelet that runs for less than kubelet_settled_minutes.")
 SETTLED = threshold("kubelet_settled_minutes", 20, "After how many minutes without a restart a kubelet counts as settled.")
@@ -96,7 +96,7 @@ def down(installed, unit, healthz, policy):
     "The kubelet refuses to start because swap is on",
     needs="kubelet.installed",
     uses=("kubelet.journal", "kubelet.unit", "kubelet.healthz", "kubelet.config", "swap.active"),
-    remedy=by_hand("swapoff %(device)s && systemctl restart %(unit)s; then put the findings of swap.returns right"),
+    remedy=repaired_by("repair_swap", "swapoff %(device)s && systemctl restart %(unit)s; then put the findings of swap.returns right"),
 )
 def refuses_swap(installed, journal, unit, healthz, config, areas, policy):
     """A kubelet with failSwapOn ends at once with "running with swap on is not supported", and systemd starts it again for ever.

@@ -10,7 +10,7 @@ import re
 from ...module_utils import _swap
 from ...module_utils._swap import MASK_WORKS_SINCE, held, tolerates, unread
 from .._policy import threshold
-from ._rule import by_hand, fail, passed, proven, rule, skip, unknown, warn
+from ._rule import by_hand, fail, passed, proven, repaired_by, rule, skip, unknown, warn
 
 RESERVE_MIB = threshold(
     "swap_off_reserve_mib",
@@ -21,27 +21,33 @@ RESERVE_PERCENT = threshold(
     "swap_off_reserve_percent", _swap.RESERVE_PERCENT, "How many percent of the memory must stay available after swapoff, if that is more."
 )
 
-# How each mechanism is turned off for good. None of this touches the swap area itself.
+# How each mechanism is turned off for good; the playbook knows the same, and chooses among the ways. None of this touches the swap area.
 MASK_GENERATOR = "mkdir -p /etc/systemd/system-generators && ln -s /dev/null /etc/systemd/system-generators/"
-STOP_GPT_AUTO = MASK_GENERATOR + "systemd-gpt-auto-generator"
+MASK_TARGET = "systemctl mask swap.target"
+STOP_GPT_AUTO = MASK_GENERATOR.replace("-s ", "-sf ") + "systemd-gpt-auto-generator"
+REPAIR = "repair_swap"
 COMMENT_LINE = "sed -i.before-nodecare --follow-symlinks %(line)ss/^/#/ /etc/fstab && systemctl daemon-reload"
 REMEDIES = {
-    "fstab": by_hand(COMMENT_LINE),
-    "fstab, then gpt_auto": by_hand(MASK_GENERATOR.replace("-s ", "-sf ") + "systemd-gpt-auto-generator && " + COMMENT_LINE),
-    "gpt_auto": by_hand(STOP_GPT_AUTO),
-    "unit": by_hand("systemctl disable %(unit)s"),
-    "vendor's unit": by_hand("systemctl mask %(unit)s"),
-    "generator": by_hand(MASK_GENERATOR + "%(by)s"),
-    "zram_generator": by_hand(MASK_GENERATOR + "zram-generator"),
-    "rpi_swap": by_hand(MASK_GENERATOR + "rpi-swap-generator"),
-    "kernel_command_line": by_hand("take systemd.swap_extra= out of the boot loader's configuration"),
-    "waagent": by_hand("sed -i 's/^ResourceDisk.EnableSwap=.*/ResourceDisk.EnableSwap=n/' /etc/waagent.conf && systemctl restart walinuxagent"),
-    "nixos": by_hand("set swapDevices = lib.mkForce [ ]; and zramSwap.enable = false; in the system's configuration, then nixos-rebuild switch"),
+    "fstab": repaired_by(REPAIR, COMMENT_LINE),
+    "gpt_auto": repaired_by(REPAIR, MASK_TARGET),
+    "gpt_auto of an old systemd": repaired_by(REPAIR, STOP_GPT_AUTO),
+    "fstab, then gpt_auto": repaired_by(REPAIR, MASK_TARGET + " && " + COMMENT_LINE),
+    "fstab, then gpt_auto of an old systemd": repaired_by(REPAIR, STOP_GPT_AUTO + " && " + COMMENT_LINE),
+    "unit": repaired_by(REPAIR, "systemctl disable %(unit)s"),
+    "vendor's unit": repaired_by(REPAIR, "systemctl mask %(unit)s"),
+    "generator": repaired_by(REPAIR, MASK_GENERATOR + "%(by)s"),
+    "zram_generator": repaired_by(REPAIR, MASK_GENERATOR + "zram-generator"),
+    "rpi_swap": repaired_by(REPAIR, MASK_GENERATOR + "rpi-swap-generator"),
+    "kernel_command_line": repaired_by(REPAIR, "take systemd.swap_extra= out of the boot loader's configuration"),
+    "waagent": repaired_by(REPAIR, "sed -i 's/^ResourceDisk.EnableSwap=.*/ResourceDisk.EnableSwap=n/' /etc/waagent.conf && systemctl restart walinuxagent"),
+    "NixOS": by_hand("set swapDevices = lib.mkForce [ ]; and zramSwap.enable = false; in the system's configuration, then nixos-rebuild switch"),
+    "ostree": by_hand("turn it off where the machine is described: in its Ignition, Butane or MachineConfig, its kickstart, or the build of its image"),
 }
-SERVICE = by_hand("systemctl disable --now %(unit)s && systemctl mask %(unit)s")
+SERVICE = repaired_by(REPAIR, "systemctl disable --now %(unit)s && systemctl mask %(unit)s")
+IN_CONTAINER = by_hand("turn swap off on the machine that runs this container, or set the container's swap to 0")
 
 
-@rule("swap.active", "Swap is on", needs="swap.active", uses=("kubelet.config", "swap.boot"), remedy=by_hand("swapoff %(device)s"))
+@rule("swap.active", "Swap is on", needs="swap.active", uses=("kubelet.config", "swap.boot"), remedy=repaired_by(REPAIR, "swapoff %(device)s"))
 def active(areas, config, boot, policy):
     """A kubelet with its default settings refuses to start while any swap is on, and reads that only once: at its start.
 
@@ -54,7 +60,7 @@ def active(areas, config, boot, policy):
     if unread(config):
         return unknown("%s is on, and %s" % (areas[0]["device"], unread(config)), **areas[0])
     where = boot and boot["container"]
-    remedy = by_hand("turn swap off on the machine that runs this container, or set the container's swap to 0") if where else None
+    remedy = IN_CONTAINER if where else REMEDIES.get((boot or {}).get("declared_by"))
     said = "%(device)s is on (%(kind)s, %(size_kib)d KiB, in use: %(used_kib)d KiB)" + (", as %s shows it" % where if where else "")
     return [fail(said % area, remedy=remedy, **area) for area in areas]
 
@@ -118,12 +124,14 @@ def dormant(source, sources):
 
 def remedy(source, sources, boot):
     kind = source["mechanism"]
-    if boot.get("nixos"):
-        kind = "nixos"
+    if boot.get("declared_by"):
+        kind = boot["declared_by"]
     elif dormant(source, sources):
         kind = "fstab, then gpt_auto"
     elif kind == "unit" and not source["by"].startswith("/etc/"):  # what its package enabled, only a mask turns off
         kind = "vendor's unit"
+    if kind.endswith("gpt_auto") and (boot.get("systemd") or 0) < MASK_WORKS_SINCE:
+        kind += " of an old systemd"
     return REMEDIES.get(kind, SERVICE)
 
 
