@@ -23,6 +23,7 @@ import subprocess
 import threading
 import time
 
+from . import _wire
 from ._grpc import Reply, request
 
 TEXT_LIMIT = 1 << 20
@@ -55,11 +56,12 @@ class Answer:
 
 
 class Node:
-    """The machine that this code runs on; ``root`` lets tests show it a directory instead."""
+    """The machine that this code runs on; ``root`` lets tests show it a directory instead. ``targets`` names other machines to ask."""
 
-    def __init__(self, root="/", deadline=5.0, units=()):
+    def __init__(self, root="/", deadline=5.0, units=(), targets=None):
         self.root = root.rstrip("/")
         self.deadline = deadline
+        self.targets = targets or {}
         self.problems = []
         self._unit_names = sorted(set(units))
         self._systemd = None
@@ -431,6 +433,41 @@ class Node:
                 return Answer(state, err=error.strerror or str(error), seconds=time.monotonic() - start), b""
         return Answer("answered", seconds=time.monotonic() - start), b"".join(chunks)
 
+    # -- other machines ------------------------------------------------------------------------------------------------
+
+    def addresses(self, host, deadline=None):
+        """The addresses of a name, those of a literal address at once; none where it has none or nobody tells in time."""
+        limit, found = self.deadline if deadline is None else deadline, []
+        thread = self.beside(lambda: found.extend(_looked_up(host)))  # the resolver has deadlines of its own, of half a minute
+        thread.join(limit)
+        if thread.is_alive():
+            self.problem(host, "its address was not found within %g s" % limit, "hung")
+        return list(found)
+
+    def reach(self, targets, deadline=None):
+        """How many TCP ports of other machines answer, side by side: {(address, port): (state, seconds)}."""
+        return _wire.connections(targets, self.deadline if deadline is None else deadline)
+
+    def converse(self, address, host, paths, deadline=None, tls=True):
+        """One HTTPS conversation with another machine, with the time that each step takes."""
+        return _wire.conversation(address, host, paths, self.deadline if deadline is None else deadline, tls)
+
+    def echoes(self, addresses, size=None, deadline=None):
+        """How large packets may be on the way to other machines; nothing, and a problem, where this process may not ask."""
+        try:
+            return _wire.echoes(addresses, size, self.deadline if deadline is None else deadline)
+        except PermissionError:
+            self.problem("ping", "permission denied", "denied")
+            return {}
+
+    def objections(self, targets, deadline=None):
+        """Which tunnels' packets other machines send back: {(address, UDP port or "ipip"): state}."""
+        return _wire.objections(targets, self.deadline if deadline is None else deadline)
+
+    def holds(self, address):
+        """Whether an address is this machine's own; None for what is no address."""
+        return _wire.is_own(address)
+
     def dump(self, message, family=0, limit=50000):
         """The payloads of one rtnetlink dump, in the kernel's own order: Calico's choice depends on that order."""
         for _attempt in range(3):
@@ -509,6 +546,13 @@ def whole(text):
     """The whole number that a text is; None where it is none. Not everything that isdigit() takes for digits is a number to int()."""
     digits = text[1:] if text.startswith("-") else text
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 30 else None
+
+
+def _looked_up(host):
+    try:
+        return list(dict.fromkeys(found[4][0].partition("%")[0] for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)))
+    except (OSError, UnicodeError):
+        return []
 
 
 def _read_all(process, until):

@@ -74,6 +74,37 @@ options:
         type: list
         elements: dict
         default: []
+  targets:
+    description:
+      - Other machines that the node asks how well it reaches them. Without it, it asks the kubelet's own API server only.
+      - Where the cluster was read before, by M(nodecare.kubernetes.cluster_check), they are chosen from what the cluster knows.
+    type: dict
+    default: {}
+    suboptions:
+      api:
+        description: API servers as C(host:port), for a node that has not joined yet.
+        type: list
+        elements: str
+        default: []
+      etcd:
+        description: The etcd that Calico keeps its data in, as URLs, where it uses one.
+        type: list
+        elements: str
+        default: []
+      peers:
+        description:
+          - Other nodes by name, each an address, or a dictionary of C(address), C(ports) (TCP) and C(tunnels) (UDP ports or V(ipip)).
+          - At most 64 are asked.
+        type: dict
+        default: {}
+      ports:
+        description: TCP ports for those of O(targets.peers) that name none.
+        type: list
+        elements: int
+        default: []
+      size:
+        description: How large a packet must be able to pass whole towards O(targets.peers), in bytes. Without it, as large as the link allows.
+        type: int
   timeout:
     description: How many seconds each look at a daemon, file system or program may take. A whole reading takes at most
       four times as long.
@@ -174,6 +205,17 @@ def main():
                     "site_rules": {"type": "list", "elements": "dict", "default": []},
                 },
             },
+            "targets": {
+                "type": "dict",
+                "default": {},
+                "options": {
+                    "api": {"type": "list", "elements": "str", "default": []},
+                    "etcd": {"type": "list", "elements": "str", "default": []},
+                    "peers": {"type": "dict", "default": {}},
+                    "ports": {"type": "list", "elements": "int", "default": []},
+                    "size": {"type": "int"},
+                },
+            },
             "timeout": {"type": "float", "default": 5.0},
             "return_facts": {"type": "bool", "default": True},
         },
@@ -182,7 +224,7 @@ def main():
     # The controller's half resolves the choice of rules to areas before it sends this half to the node.
     wanted = module.params["checks"]
     areas = [name for name in AREAS if name in wanted or "*" in wanted]
-    module.exit_json(changed=False, facts=read(areas, module.params["timeout"]))
+    module.exit_json(changed=False, facts=read(areas, module.params["timeout"], targets=module.params["targets"]))
 
 
 if __name__ == "__main__":

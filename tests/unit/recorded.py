@@ -7,6 +7,7 @@ A tree is a directory under ``trees/``. Beside its files it holds ``.recorded.ym
     calls: {"/run/containerd/containerd.sock containerd.services.version.v1.Version/Version": {fields: {1: "1.7.24"}}}   # gRPC; or out: hex, as recorded
     asks: {"/var/run/calico/bird.ctl show status": {out: …}}   # lines said to a daemon over its unix socket
     dumps: {"18": [hex payloads of one netlink dump]}
+    others: {"10.0.0.1 6443": {connect: 0.01, tls: 0.02, answers: [{path: /version, seconds: 0.01, …}]}}   # what is not here is silent
     rooms: {"/var/lib/kubelet": {f_bavail: …}}
     clock: 1790000000.0
     links: {/proc/901/fd/3: "socket:[30001]"}   # links of /proc that lead nowhere, which a checkout should not hold
@@ -114,6 +115,26 @@ class RecordedNode(Node):
         assert whole or answer.state != "answered", "the recorded answer to %r has no end" % what
         return answer
 
+    def addresses(self, host, deadline=None):
+        return [host]
+
+    def reach(self, targets, deadline=None):
+        return dict.fromkeys(targets, ("silent", 1.5))
+
+    def converse(self, address, host, paths, deadline=None, tls=True):
+        said = (self.recorded.get("others") or {}).get("%s %s" % address)
+        step = {"state": "answered", "at": None, "connect": None, "tls": None, "answers": []}
+        return {**step, **said} if said else {**step, "state": "hung", "at": "connect"}
+
+    def echoes(self, addresses, size=None, deadline=None):
+        return {}
+
+    def objections(self, targets, deadline=None):
+        return {}
+
+    def holds(self, address):
+        return False
+
     def _answer(self, what, said, deadline, code=0):
         if said is None:
             return Answer("absent")
@@ -191,7 +212,7 @@ def machine(tree, change, where):
         root.mkdir()
     extra = root / ".recorded.yml"
     recorded = dict(_loaded(extra.read_text())) if extra.exists() else {}
-    for part in ("commands", "http", "calls", "asks", "dumps", "rooms", "written"):
+    for part in ("commands", "http", "calls", "asks", "others", "dumps", "rooms", "written"):
         merged = {**(recorded.get(part) or {}), **(change.get(part) or {})}
         recorded[part] = {key: value for key, value in merged.items() if value is not None}
     for part in ("clock", "later", "timex"):

@@ -17,7 +17,7 @@ import platform
 import time
 
 from .._node import Node
-from . import calico, host, kubelet, links, load, runtime, swap
+from . import calico, host, kubelet, links, load, path, runtime, swap
 
 AREAS = {
     "swap": swap,
@@ -27,15 +27,16 @@ AREAS = {
     "load": load,
     "host": host,
     "calico": calico,
+    "path": path,
 }
 SCHEMA = "nodecare.node/1"
 IN_ALL = 4  # a reading may take this many deadlines, however many daemons hang
 
 
-def read(areas, deadline=5.0, root="/"):
+def read(areas, deadline=5.0, root="/", targets=None):
     """One facts document about this machine."""
     chosen = {name: AREAS[name] for name in areas}
-    node = Node(root, deadline, units=[unit for area in chosen.values() for unit in area.UNITS])
+    node = Node(root, deadline, units=[unit for area in chosen.values() for unit in area.UNITS], targets=targets)
     return take(node, chosen, IN_ALL * deadline)
 
 

@@ -1,0 +1,203 @@
+"""The real probe on real paths: two or three network namespaces with a cable between them, and packet filters on the way."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import textwrap
+from contextlib import contextmanager
+
+import pytest
+from ansible_collections.nodecare.kubernetes.plugins.module_utils import _wire
+from spaces import inside, ip, space, usable
+
+pytestmark = pytest.mark.skipif(bool(usable()), reason=usable() or "usable")
+
+LOOPBACK = ["link set lo up"]
+NEAR, FAR = "192.0.2.1", "192.0.2.2"
+NEAR6, FAR6 = "2001:db8::1", "2001:db8::2"
+LISTEN = """
+import socket, sys, time
+links = []
+for port in map(int, sys.argv[1:]):
+    link = socket.socket(socket.AF_INET6); link.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    link.bind(("::", port)); link.listen(50); links.append(link)
+print("ready", flush=True)
+time.sleep(600)
+"""
+PROBE = """
+import json
+from ansible_collections.nodecare.kubernetes.plugins.module_utils import _probes
+print(json.dumps(_probes.read(["path"], %r, targets=%r)))
+"""
+
+
+@contextmanager
+def cable(mtu=1500):
+    """Two machines with one link between them."""
+    with space(LOOPBACK) as near, space(LOOPBACK) as far:
+        ip(near, "link", "add", "eth0", "mtu", str(mtu), "type", "veth", "peer", "name", "eth0", "netns", far)
+        for name, *addresses in ((near, NEAR, NEAR6), (far, FAR, FAR6)):
+            ip(name, "address", "add", addresses[0] + "/24", "dev", "eth0")
+            ip(name, "address", "add", addresses[1] + "/64", "dev", "eth0", "nodad")
+            ip(name, "link", "set", "eth0", "mtu", str(mtu), "up")
+        yield near, far
+
+
+@contextmanager
+def routed(narrow, tells=True):
+    """Two machines with a router between them, whose far side carries less; one that does not tell is what is called a black hole."""
+    with space(LOOPBACK) as near, space(LOOPBACK) as router, space(LOOPBACK) as far:
+        for name, own, others in ((near, "192.0.2.1", "192.0.2.254"), (far, "198.51.100.1", "198.51.100.254")):
+            side = "near" if name == near else "far"
+            ip(name, "link", "add", "eth0", "type", "veth", "peer", "name", side, "netns", router)
+            ip(name, "address", "add", own + "/24", "dev", "eth0")
+            ip(router, "address", "add", others + "/24", "dev", side)
+            ip(router, "link", "set", side, "up")
+            ip(name, "link", "set", "eth0", "up")
+            ip(name, "route", "add", "default", "via", others)
+        ip(router, "link", "set", "far", "mtu", str(narrow))
+        filtered(router, "sysctl", "net.ipv4.ip_forward=1")
+        if not tells:
+            nft(router, "output icmp type destination-unreachable drop")
+        yield near, far
+
+
+def filtered(name, *command, stdin=None):
+    subprocess.run(["ip", "netns", "exec", name, *command], input=stdin, text=True, check=True, stdout=subprocess.DEVNULL)
+
+
+def nft(name, *rules):
+    """Rules such as ``input tcp dport 179 drop``."""
+    if not shutil.which("nft"):
+        pytest.skip("there is no nft command")
+    chains = {}
+    for rule in rules:
+        hook, _blank, words = rule.partition(" ")
+        chains.setdefault(hook, []).append(words)
+    text = "".join("chain %s {\n type filter hook %s priority 0;\n %s\n}\n" % (hook, hook, "\n ".join(of)) for hook, of in chains.items())
+    filtered(name, "nft", "-f", "-", stdin="table inet test {\n%s}\n" % text)
+
+
+@contextmanager
+def listening(name, *ports):
+    program = subprocess.Popen(["ip", "netns", "exec", name, sys.executable, "-c", LISTEN, *map(str, ports)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert program.stdout.readline() == "ready\n"
+        yield
+    finally:
+        program.kill()
+        program.wait()
+        program.stdout.close()
+
+
+def peer(name, deadline=3.0, address=FAR, ports=(), tunnels=(), size=None):
+    facts = inside(name, PROBE % (deadline, {"peers": {"far": {"address": address, "ports": list(ports), "tunnels": list(tunnels)}}, "size": size}))
+    assert facts["problems"] == []
+    return facts["path"]["peers"]["nodes"]["far"]
+
+
+def states(said):
+    return {port: one["state"] for port, one in said["tcp"].items()}
+
+
+@pytest.mark.parametrize("address", [FAR, FAR6])
+def test_ports_that_are_open_closed_filtered_and_rejected(address):
+    with cable() as (near, far), listening(far, 179, 5473, 6443):
+        nft(far, "input tcp dport { 5473, 9 } drop", "input tcp dport 6443 reject with icmpx type admin-prohibited")
+        said = peer(near, address=address, ports=[179, 5473, 6443, 10250])
+    assert states(said) == {"179": "open", "5473": "silent", "6443": "unreachable", "10250": "refused"}
+    assert said["tcp"]["179"]["seconds"] < 1 < said["tcp"]["5473"]["seconds"] < 3
+
+
+def test_a_path_that_is_shut_one_way():
+    """What the far one sends is dropped before it leaves, so that only its own probes fail; what it answers passes."""
+    with cable() as (near, far), listening(near, 179), listening(far, 179):
+        nft(far, "output ct state new tcp dport 179 drop")
+        here = peer(near, ports=[179])
+        there = peer(far, address=NEAR, ports=[179])
+    assert (states(here), states(there)) == ({"179": "open"}, {"179": "silent"})
+
+
+def test_a_session_that_stands_is_not_disturbed():
+    """It counts whoever made it, and the listener sees no second connection."""
+    with cable() as (near, far), listening(far, 179, 10250):
+        code = textwrap.dedent(
+            """
+            import socket
+            session = socket.create_connection((%r, 179))
+            """
+            % FAR
+        )
+        facts = inside(near, code + PROBE % (3.0, {"peers": {"far": {"address": FAR, "ports": [179, 10250]}}}))
+    said = facts["path"]["peers"]["nodes"]["far"]["tcp"]
+    assert said["179"] == {"state": "open", "seconds": None, "in_use": True}
+    assert said["10250"]["state"] == "open" and "in_use" not in said["10250"]
+
+
+@pytest.mark.parametrize("address", [FAR, FAR6])
+def test_packets_on_a_cable(address):
+    with cable() as (near, _far):
+        said = peer(near, address=address)["packets"]
+        jumbo = peer(near, address=address, size=9000)["packets"]
+    assert (said["answers"], said["asked"], said["mtu"], said["told"]) == (True, 1500, 1500, None)
+    assert (jumbo["asked"], jumbo["mtu"], jumbo["told"]) == (9000, 1500, {"mtu": 1500, "by": "its own link"})
+
+
+@pytest.mark.parametrize("narrow", [1400, 1450])
+def test_a_router_that_tells_what_it_passes_on(narrow):
+    with routed(narrow) as (near, _far):
+        said = peer(near, address="198.51.100.1", size=1500)["packets"]
+    assert (said["answers"], said["asked"], said["mtu"], said["told"]) == (True, 1500, narrow, {"mtu": narrow, "by": "192.0.2.254"})
+
+
+def test_a_black_hole():
+    """Small packets pass, large ones vanish without a word: the usual sizes are tried."""
+    with routed(1430, tells=False) as (near, _far):
+        said = peer(near, address="198.51.100.1", size=1500)["packets"]
+    assert (said["answers"], said["asked"], said["mtu"], said["told"]) == (True, 1500, 1430, None)
+
+
+def test_one_that_answers_no_ping():
+    with cable() as (near, far), listening(far, 179):
+        nft(far, "input icmp type echo-request drop")
+        said = peer(near, ports=[179])
+    assert states(said) == {"179": "open"}
+    assert (said["packets"]["answers"], said["packets"]["mtu"]) == (False, None)
+
+
+def test_tunnels_are_only_heard_of_where_somebody_objects():
+    with cable() as (near, far):
+        nobody = peer(near, tunnels=[4789, "ipip"])
+        ip(far, "link", "add", "vxlan.calico", "type", "vxlan", "id", "4096", "dstport", "4789", "dev", "eth0")
+        ip(far, "link", "set", "vxlan.calico", "up")
+        there = peer(near, tunnels=[4789])
+        nft(far, "input udp dport 4789 reject with icmpx type admin-prohibited")
+        forbidden = peer(near, tunnels=[4789])
+    assert nobody["objects"]["4789"] == "refused"
+    assert there["objects"] == {}
+    assert forbidden["objects"] == {"4789": "unreachable"}
+
+
+def test_many_silent_peers_cost_one_deadline():
+    with cable() as (near, _far):
+        peers = {"p%d" % number: {"address": "192.0.2.%d" % (10 + number), "ports": [179, 5473, 6443, 10250]} for number in range(60)}
+        facts = inside(near, PROBE % (2.0, {"peers": peers}))
+    assert facts["taken"]["seconds"] < 3.5 and facts["taken"]["cpu"] < 1
+    assert facts["path"]["peers"]["asked"] == 60
+    assert {one["state"] for node in facts["path"]["peers"]["nodes"].values() for one in node["tcp"].values()} <= {"silent", "unreachable"}
+
+
+def test_without_targets_and_with_nonsense():
+    for targets in ({}, {"peers": {"x": "no address", "y": {"address": None}, "z": 5}, "size": 10**9, "ports": ["a", -1]}, {"peers": ["list"], "api": [""]}):
+        with space(LOOPBACK) as name:
+            facts = inside(name, PROBE % (1.0, targets))
+        assert facts["path"]["peers"]["nodes"] == {}, facts
+        assert json.dumps(facts["path"]["api"]) is not None
+
+
+def test_an_address_of_this_machine_is_no_peer():
+    own = {"127.0.0.1": True, "::1": True, "203.0.113.7": False, "2001:db8::77": False, "nonsense": None, "300.1.1.1": None, "": None}
+    assert {address: _wire.is_own(address) for address in own} == own
