@@ -180,6 +180,14 @@ def test_terminal_fits_with_many_areas():
     both(report([finding("someverylongarea%d.rule" % number, "a-node-with-a-rather-long-name.example", "unknown") for number in range(12)]))
 
 
+def test_one_playbook_repairs_all_nodes_whatever_would_be_done_by_hand():
+    remedy = {"playbook": "nodecare.kubernetes.repair_swap", "vars": {}, "disruptive": False, "reboot": False}
+    findings = [finding(node="n%d" % number, status="fail", remedy={**remedy, "manual": "swapoff /dev/sd%d" % number}) for number in (1, 2)]
+    for text in both(report(findings)):
+        assert text.count("ansible-playbook nodecare.kubernetes.repair_swap --limit n1,n2") == 1
+        assert "swapoff" not in text
+
+
 def test_terminal_says_what_and_where_and_how():
     findings = [finding(node="n%d" % number, status="fail" if number < 10 else "pass") for number in range(1, 13)]
     findings += [finding("load.%s" % name, "n2", "unknown", "cannot tell: /x: permission denied (read without root; run with become)") for name in "abcdef"]

@@ -53,8 +53,13 @@ def status(one):
 
 def commands(findings):
     """What puts these findings right, as [(command, warnings, nodes)]: one for all nodes where a playbook does it."""
-    groups = alike((one for one in findings if one["remedy"]), lambda one: json.dumps(one["remedy"], sort_keys=True, default=str))
+    groups = alike((one for one in findings if one["remedy"]), lambda one: json.dumps(_same(one["remedy"]), sort_keys=True, default=str))
     return [(command(them[0]["remedy"], nodes_of(them)), cautions(them[0]["remedy"]), nodes_of(them)) for _remedy, them in groups]
+
+
+def _same(remedy):
+    """What makes two remedies one: a playbook is the same whatever would have to be done by hand on each node."""
+    return {**remedy, "manual": None} if remedy["playbook"] else remedy
 
 
 def command(remedy, nodes):
