@@ -144,11 +144,13 @@ def found_in_cases():
 
 
 def findings_of(case, ids):
-    machines = case.get("nodes") or {"worker-3": case}
+    machines = case.get("nodes") or {"node" if "cluster" in case else "worker-3": case}
     by = _policy.policy(case.get("policy"), known_rules=list(RULES))
     with tempfile.TemporaryDirectory() as where:
         facts = {name: recorded_cases.facts_of({**machine, "want": {}}, ids, Path(where) / name) for name, machine in machines.items()}
-    return json.loads(json.dumps(_judge.judge(facts, dict.fromkeys(facts, by), ids, by)))
+    for name, one in facts.items():
+        one["taken"] = {**one.get("taken", {}), "hostname": name}
+    return json.loads(json.dumps(_judge.judge(facts, dict.fromkeys(facts, by), ids, by, recorded_cases.cluster_of(case))))
 
 
 def found_without_facts():

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ._rule import RULES, Verdict
+from .runtime import _words, settings
 
 
 class Cause(NamedTuple):
@@ -23,7 +24,21 @@ class Cause(NamedTuple):
 
 def causes(rule_ids, facts, policy, statuses=("fail",)):
     """What those rules find wrong, in their order; a rule whose facts are not there says nothing."""
-    return [Cause(rule_id, verdict) for rule_id in rule_ids for verdict in _verdicts(RULES[rule_id], facts, policy) if verdict.status in statuses]
+    found = [Cause(rule_id, verdict) for rule_id in rule_ids for verdict in _verdicts(RULES[rule_id], facts, policy) if verdict.status in statuses]
+    return [one for one in found if not (_is_of_docker(one) and _lives_without_docker(facts))]
+
+
+def _is_of_docker(cause):
+    return cause.rule_id == "runtime.docker_cannot_reach_containerd" or cause.verdict.evidence.get("runtime") == "docker"
+
+
+def _lives_without_docker(facts):
+    """Whether the kubelet's own runtime answers: a docker beside it, though it hangs, is then no cause of anything in the cluster."""
+    runtime, kubelet = facts.get("runtime") or {}, facts.get("kubelet") or {}
+    answers = runtime.get("answers") or {}
+    wanted = _words.pointed_at(runtime.get("endpoints"), kubelet.get("installed"), kubelet.get("config"))
+    name = settings.serving(answers, runtime.get("config") or {}, wanted)
+    return name not in (None, "docker") and (answers.get(name) or {}).get("state") == "answered"
 
 
 def _verdicts(rule, facts, policy):

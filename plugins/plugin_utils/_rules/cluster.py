@@ -47,23 +47,18 @@ REMEDIES = {
     "cluster.node_not_ready",
     "The node is not ready",
     needs="cluster.node",
-    uses=("cluster", "swap", "kubelet", "runtime", "load", "taken"),
+    uses=("cluster", "swap", "kubelet", "runtime", "load", "path.api", "taken"),
     remedy=REMEDIES["api_path"],
 )
-def node_not_ready(node, cluster, swap, kubelet, runtime, load, taken, policy):
+def node_not_ready(node, cluster, swap, kubelet, runtime, load, api, taken, policy):
     """A node that is NotReady takes no pods, its pods get no requests, and after five minutes they are moved away.
 
     "Kubelet stopped posting node status" has many causes: a kubelet that refuses swap or whose certificate has expired, a runtime
     that hangs, an overload, a machine that is off. What is found on the node itself is named.
     """
-    ready, young = _cluster.is_ready(node), _cluster.younger(cluster, node.get("created"), policy[YOUNG])
     evidence = _about(node, cluster)
-    if ready:
-        return _without_network(node, cluster, evidence, policy) or proven("it is Ready")
-    if young:
-        return skip("it joined %s ago" % _cluster.span(_cluster.age(cluster, node["created"])))
-    if ready is None:
-        return unknown("its Node says nothing about being ready")
+    if _cluster.is_ready(node) is not False or _cluster.younger(cluster, node.get("created"), policy[YOUNG]):
+        return _ready_or_young(node, cluster, evidence, policy)
     said = _cluster.condition(node, "Ready")
     words = "NotReady%s (%s)" % (_since(cluster, said), said.get("message") or said.get("reason") or "without a reason")
     if node.get("unschedulable"):
@@ -71,11 +66,21 @@ def node_not_ready(node, cluster, swap, kubelet, runtime, load, taken, policy):
     if NO_NETWORK.search("%s %s" % (said.get("reason"), said.get("message"))):
         return fail("%s: %s" % (words, _calico_on(node)), REMEDIES["calico"], because="calico", **evidence)
     facts = {"swap": swap or {}, "kubelet": kubelet or {}, "runtime": runtime or {}, "load": load or {}}
-    found = causes(ON_THE_NODE, facts, policy)
+    found, silent = causes(ON_THE_NODE, facts, policy), _no_server(api)
     if found:
         first = found[0]
         return fail("%s: %s" % (words, first.verdict.message), first.remedy, **{**first.verdict.evidence, **evidence, "because": first.rule_id})
+    if silent:
+        return fail("%s: its kubelet does not reach the API server: %s" % (words, silent), because="api_path", **evidence)
     return _unexplained(node, cluster, said, words, evidence, taken, policy)
+
+
+def _ready_or_young(node, cluster, evidence, policy):
+    if _cluster.is_ready(node):
+        return _without_network(node, cluster, evidence, policy) or proven("it is Ready")
+    if _cluster.younger(cluster, node.get("created"), policy[YOUNG]):
+        return skip("it joined %s ago" % _cluster.span(_cluster.age(cluster, node["created"])))
+    return unknown("its Node says nothing about being ready")
 
 
 def _about(node, cluster):
@@ -102,6 +107,39 @@ def _unexplained(node, cluster, said, words, evidence, taken, policy):
         return verdict("%s: its machine was not read in this run, and may be gone" % words, REMEDIES["machine"], because="gone", **evidence)
     where = "the machine is off or cut off, or its kubelet is down; it was not read in this run" if silent else "the node itself was not read in this run"
     return verdict("%s: %s" % (words, where), REMEDIES["machine"], because="machine", **evidence)
+
+
+def _no_server(api):
+    """How the API server that the kubelet is told to use does not answer this node."""
+    met = [one for one in api or [] if one.get("state") != "answered" and one.get("from") != "targets"]
+    return _failed(met[0]) if met else ""
+
+
+def _failed(one):
+    return "%s fails at the step %s%s" % (
+        one["target"],
+        one.get("at"),
+        " (%s)" % (one.get("why") or one.get("how")) if one.get("why") or one.get("how") else "",
+    )
+
+
+def service_silent(cluster, api):
+    """How the service address of the API server does not answer this node although a server itself does; empty where it does, or nobody asked."""
+    service, measured = _service(cluster), {one["target"]: one for one in api or []}
+    silent = measured.get(service)
+    others = [target for target, one in measured.items() if target != service and one.get("state") == "answered"]
+    if silent is None or silent.get("state") == "answered" or not others:
+        return ""
+    return "%s, while %s answers" % (_failed(silent), others[0])
+
+
+def _service(cluster):
+    """The address and port under which pods find the API server."""
+    kubernetes = (cluster.get("services") or {}).get("kubernetes") or {}
+    address = _cluster.address(kubernetes.get("ip"))
+    if address is None:
+        return None
+    return "%s:%s" % ("[%s]" % address if address.version == 6 else address, kubernetes.get("port") or 443)
 
 
 def _without_network(node, cluster, evidence, policy):
@@ -154,8 +192,8 @@ NEW_PROXY = by_hand("kubectl -n %(namespace)s delete pod %(pod)s  # it programs 
 FULL = 50  # so many services on port 443 are told
 
 
-@rule("cluster.service_path", "Services are not reached from this node", needs="cluster.node", uses=("cluster", "host.ipvs", "taken"))
-def service_path(node, cluster, ipvs, taken, policy):
+@rule("cluster.service_path", "Services are not reached from this node", needs="cluster.node", uses=("cluster", "host.ipvs", "path.api", "taken"))
+def service_path(node, cluster, ipvs, api, taken, policy):
     """Pods, and calico-node's init containers before them, reach the API server through its service address, which kube-proxy programs on each node.
 
     Where kube-proxy does not run, that address, all services and all NodePorts of the node keep the state of its last hour of life.
@@ -167,7 +205,15 @@ def service_path(node, cluster, ipvs, taken, policy):
     if (node.get("labels") or {}).get("kubernetes.io/os", "linux") != "linux" or (node.get("labels") or {}).get("type") == "virtual-kubelet":
         return skip("kube-proxy for Linux does not run on such a node")
     pod = _cluster.pod_of(node, _cluster.PROXY)
-    return _proxy(pod, node, cluster, policy) or _virtual(pod, cluster, ipvs, taken) or passed("kube-proxy is ready")
+    return _proxy(pod, node, cluster, policy) or _virtual(pod, cluster, ipvs, taken) or _measured(pod, cluster, api) or passed("kube-proxy is ready")
+
+
+def _measured(pod, cluster, api):
+    """The service address as it answers this node, whatever kube-proxy says of itself."""
+    silent = service_silent(cluster, api)
+    if not silent:
+        return None
+    return fail("kube-proxy is ready, but %s" % silent, NEW_PROXY, because="silent", pod=pod["name"], namespace=pod["namespace"], service=_service(cluster))
 
 
 def _proxy(pod, node, cluster, policy):
@@ -201,11 +247,9 @@ def _virtual(pod, cluster, ipvs, taken):
         return warn(
             "kube-proxy is set to ipvs, but this kernel has no table of virtual services", by_hand("modprobe ip_vs && " + NEW_PROXY["manual"]), **evidence
         )
-    kubernetes = (cluster.get("services") or {}).get("kubernetes") or {}
-    address = _cluster.address(kubernetes.get("ip"))
-    if address is None:
+    if _service(cluster) is None:
         return None
-    service = "tcp %s:%s" % ("[%s]" % address if address.version == 6 else address, kubernetes.get("port") or 443)
+    service = "tcp " + _service(cluster)
     servers = ipvs["https"].get(service)
     about = {**evidence, "service": service, "services": ipvs["count"], "without_servers": ipvs["empty_count"]}
     if servers == 0:
@@ -226,7 +270,7 @@ ASK = {
     "denied": by_hand("kubectl auth whoami; kubectl auth can-i list nodes  # with the same kubeconfig or token as this run"),
     "hung": by_hand("kubectl get --raw '/readyz?verbose' --request-timeout=10s; on a control plane node: crictl ps -a | grep -E 'kube-apiserver|etcd'"),
 }
-GIVE = by_hand("kubectl auth can-i --list  # and give this account the ClusterRole in docs/cluster-reader.yml")
+GIVE = by_hand("kubectl auth can-i --list  # and give this account the ClusterRole in docs/nodecare-reader.yml")
 
 
 @of_cluster("cluster.unreachable", "The API server gave nothing", needs="cluster.problems", uses=("cluster.nodes", "cluster.taken"))

@@ -68,7 +68,7 @@ class Member:
             return ""
         said = [one for one in _cluster.events(self.node, self.pod) if one.get("reason") == "Unhealthy" and "BIRD" in (one.get("message") or "")]
         passed = _cluster.age(self.cluster, said[0].get("last")) if said else None
-        return said[0]["message"] if said and (passed is None or passed <= self.policy[COMPLAINT_AGE]) else ""
+        return said[0]["message"].strip() if said and (passed is None or passed <= self.policy[COMPLAINT_AGE]) else ""
 
     @cached_property
     def sessions(self):

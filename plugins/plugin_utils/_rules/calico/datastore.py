@@ -16,6 +16,7 @@ UPGRADE, LEFT_OVER = "upgrade-ipam", "k8s-pod-network"
 PATH = "/var/lib/cni/networks/" + LEFT_OVER
 AWAY = "mv %(path)s /var/lib/cni/" + LEFT_OVER + ".left-over"
 IN_USE = by_hand("on %(node)s: ip route show | grep -F /32  # drain the node before %(path)s is moved away", disruptive=True)
+FIRST = by_hand("put what calico.init_stuck of %(node)s names right first; only where the migration fails even then, on %(node)s: " + AWAY)
 UNLOCK = 'kubectl patch clusterinformations.crd.projectcalico.org default --type merge -p \'{"spec":{"datastoreReady":true}}\''
 
 
@@ -58,7 +59,7 @@ def _migrates(left, cluster, policy):
             "" if lasts is None else " for %s" % _cluster.span(lasts),
         )
         verdict = warn if lasts is not None and lasts < policy[MIGRATION] else fail
-        return verdict("%s, and %s" % (kept, words), remedy, **evidence)
+        return verdict("%s, and %s" % (kept, words), remedy or FIRST, **evidence)
     when = "at its next start here calico-node" if node else "when this machine joins, calico-node"
     return (fail if left["entries"] else warn)("%s; %s will lock the whole cluster's datastore to migrate it" % (kept, when), remedy, **evidence)
 

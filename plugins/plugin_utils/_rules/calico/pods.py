@@ -12,6 +12,7 @@ from ..._outliers import standings
 from ..._policy import threshold
 from .._asked import causes
 from .._rule import across, by_hand, fail, of_cluster, passed, proven, rule, skip, unknown, warn
+from ..cluster import service_silent
 from ._sessions import SETTLING
 from ._words import ended_early, explained, lines_of, logs_of
 
@@ -34,7 +35,7 @@ FROM_RUNTIME = re.compile(
 )
 API_PATH = re.compile(r"dial tcp \S+: (i/o timeout|connect: )|Unable to create token for CNI kubeconfig|TLS handshake timeout|Client\.Timeout exceeded")
 LEFT_OVER = "k8s-pod-network"
-RUNTIME_RULES = ("runtime.unresponsive", "runtime.docker_cannot_reach_containerd", "runtime.blocked_tasks")
+RUNTIME_RULES = ("runtime.docker_cannot_reach_containerd", "runtime.unresponsive", "runtime.blocked_tasks")
 INIT_REMEDIES = {
     "image": by_hand("kubectl -n %(namespace)s describe pod %(pod)s | tail -n 20; on %(node)s: crictl pull %(image)s"),
     "api_path": by_hand(
@@ -54,9 +55,9 @@ INIT_REMEDIES = {
     "calico.init_stuck",
     "calico-node is stuck in its init containers",
     needs="cluster.node",
-    uses=("cluster", "calico.logs", "runtime", "kubelet", "links.ipam"),
+    uses=("cluster", "calico.logs", "runtime", "kubelet", "links.ipam", "path.api"),
 )
-def init_stuck(node, cluster, logs, runtime, kubelet, ipam, policy):
+def init_stuck(node, cluster, logs, runtime, kubelet, ipam, api, policy):
     """Init:0/3 looks the same whether the image cannot be had, the runtime hangs, the API server is not reached or an IPAM migration loops.
 
     So it is told apart: by what the runtime answers on the node, by the containers' own words, by the left-over directory without
@@ -69,7 +70,17 @@ def init_stuck(node, cluster, logs, runtime, kubelet, ipam, policy):
     lasted = _cluster.age(cluster, current.get("since") if current["state"] == "running" else pod.get("created"))
     if lasted is not None and lasted < policy[INIT]:
         return skip("calico-node has been initialising for %s only" % _cluster.span(lasted))
-    story = _Story(node, cluster, pod, current, logs_of(logs, pod, current["name"]), {"runtime": runtime or {}, "kubelet": kubelet or {}}, ipam, policy)
+    story = _Story(
+        node,
+        cluster,
+        pod,
+        current,
+        logs_of(logs, pod, current["name"]),
+        {"runtime": runtime or {}, "kubelet": kubelet or {}},
+        ipam,
+        service_silent(cluster, api),
+        policy,
+    )
     if _is_pulling(story):
         return skip("the image of %s is being pulled" % current["name"])
     cause, words, remedy, evidence = next(filter(None, (look(story) for look in CAUSES)))
@@ -81,9 +92,9 @@ def init_stuck(node, cluster, logs, runtime, kubelet, ipam, policy):
 class _Story:
     """What is known about one pod that does not get on."""
 
-    def __init__(self, node, cluster, pod, current, logs, facts, ipam, policy):
+    def __init__(self, node, cluster, pod, current, logs, facts, ipam, silent, policy):
         self.node, self.cluster, self.pod, self.current, self.policy = node, cluster, pod, current, policy
-        self.logs, self.facts, self.ipam = logs, facts, ipam
+        self.logs, self.facts, self.ipam, self.silent = logs, facts, ipam, silent
         self.events = _cluster.events(node, pod)
 
     def said(self, pattern):
@@ -129,7 +140,7 @@ def _kubelet_silent(story):
 
 
 def _api_path(story):
-    line = story.said(API_PATH)
+    line = story.said(API_PATH) or story.silent
     if not line:
         return None
     more = "; the left-over directory of an earlier network is not the cause, but moves nothing until the API server answers" if _left_over(story.ipam) else ""
