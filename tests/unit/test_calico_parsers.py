@@ -370,6 +370,7 @@ def test_no_table_of_sockets_breaks_the_reader(text):
         ("Reject IPIP packets from non-Calico hosts", {"IPIP": 7}),
         ("Drop IPv4 VXLAN packets from non-allowed hosts", {"IPv4 VXLAN": 7}),
         ("Drop IPv6 VXLAN packets from non-allowed hosts", {"IPv6 VXLAN": 7}),
+        ("Drop VXLAN packets from non-whitelisted hosts", {"VXLAN": 7}),
         ("Allow IPIP packets from Calico hosts", {}),
         ("Drop IPinIP encapped packets originating in workloads", {}),
     ],

@@ -13,7 +13,7 @@ from ._signs import signs
 FOLDERS = (("/var/run/calico", True), ("/var/run/bird", False))
 NAMES = ("bird.ctl", "bird6.ctl")
 HEADINGS = ["name", "proto", "table", "state", "since", "info"]  # BIRD 2 writes them with capitals
-MOST_PEERS = 2000
+MOST_PEERS = 1000
 MOST_DETAILS = 60  # of so many protocols all is asked; of more, the table only
 LAST = re.compile(r"(?:\A|\n)(?!0001)\d{4} [^\n]*\n\Z")
 CALICO = re.compile(r"(Mesh|Node|Global)_(.+?)(?:_port_(\d+))?\Z")

@@ -10,7 +10,7 @@ import re
 from ._signs import signs
 
 # Felix names its rules; the word before is what it does with them.
-FOREIGN = re.compile(r"\w+ (IPIP|IPv[46] VXLAN) packets from non-(?:Calico|allowed) hosts")
+FOREIGN = re.compile(r"\w+ (IPIP|(?:IPv[46] )?VXLAN) packets from non-\w+ hosts")
 RULE = re.compile(r"(?m)^\[(\d{1,20}):\d+\] -A (\S+) (.*)$")
 COUNTED = re.compile(r"counter packets (\d{1,20})")
 LEGACY_TABLES = "/proc/net/ip_tables_names"

@@ -11,7 +11,7 @@ from ._programs import absent
 
 FOREIGN = threshold("calico_foreign_packets", 10, "Packets of tunnels from unknown hosts from which on they are reported; a few come while a node joins.")
 KINDS = {"legacy": "iptables-legacy", "nft": "iptables-nft", "tables": "nftables"}
-PROTOCOLS = {"IPIP": "proto 4", "IPv4 VXLAN": "udp port 4789", "IPv6 VXLAN": "udp port 4789"}
+PROTOCOLS = {"IPIP": "proto 4"}  # of VXLAN it is a port
 
 
 @rule(
@@ -40,7 +40,7 @@ def foreign_tunnels(signs, filters, processes, cni, policy):
     if many:
         what = max(many, key=many.get)
         said = " and ".join("%d %s packets" % (count, kind) for kind, count in many.items())
-        return warn("%s from hosts that no node's registered address names were dropped" % said, packets=many, filter=PROTOCOLS[what])
+        return warn("%s from hosts that no node's registered address names were dropped" % said, packets=many, filter=PROTOCOLS.get(what, "udp port 4789"))
     if len(read) < len(filters):
         return unknown("cannot tell: %s could not be listed" % " and ".join(KINDS[kind] for kind in filters if kind not in read))
     if not any(one["calico"] for one in read.values()):
