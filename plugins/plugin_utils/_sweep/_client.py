@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
 from contextlib import contextmanager, suppress
 
@@ -81,12 +80,11 @@ def opened(options, seconds, environment):
         raise ClientError(MISSING)
     wanted = _checked(asked(options, environment))
     default = environment.get("KUBECONFIG") or DEFAULT
-    with tempfile.TemporaryDirectory(prefix="nodecare-") as place:
-        try:
-            yield _within(seconds, _door, wanted, default, place)
-        finally:
-            with suppress(Exception):  # it remembers files by what is in them, also those that are gone with the directory
-                kube_config._cleanup_temp_files()  # pylint: disable=protected-access
+    try:
+        yield _within(seconds, _door, wanted, default)
+    finally:
+        # It does so itself when a program ends, but a task of Ansible's ends without that.
+        kube_config._cleanup_temp_files()  # pylint: disable=protected-access
 
 
 def _checked(wanted):
@@ -122,8 +120,8 @@ def _within(seconds, function, *arguments):
     return result
 
 
-def _door(wanted, default, place):
-    configuration = _configuration(wanted, default, place)
+def _door(wanted, default):
+    configuration = _configuration(wanted, default)
     for name, (_kind, _variables, attribute) in OPTIONS.items():
         if attribute and name in wanted:
             setattr(configuration, attribute, wanted[name])
@@ -136,7 +134,7 @@ def _door(wanted, default, place):
     return Door(configuration.host, pool, _headers(configuration, wanted))
 
 
-def _configuration(wanted, default, place):
+def _configuration(wanted, default):
     """As kubernetes.core goes about it: what is given by itself, else a kubeconfig, inside a pod its own account."""
     found = client.Configuration()
     enough = [("host", "api_key"), ("host", "username", "password"), ("host", "client_cert", "client_key")]
@@ -146,17 +144,16 @@ def _configuration(wanted, default, place):
         with suppress(config.ConfigException):
             config.load_incluster_config(client_configuration=found)
             return found
-    _load(wanted, default, found, place)
+    _load(wanted, default, found)
     return found
 
 
-def _load(wanted, default, configuration, place):
+def _load(wanted, default, configuration):
     given = wanted.get("kubeconfig") or default
     how = {
         "context": wanted.get("context"),
         "client_configuration": configuration,
         "persist_config": wanted.get("persist_config", False),
-        "temp_file_path": place,
     }
     try:
         if isinstance(given, dict):
