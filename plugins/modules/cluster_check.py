@@ -20,6 +20,7 @@ description:
   - It does not fail where the API server is down, slow, or forbids something. What could not be read is V(null) and named in
     RV(cluster.problems); rules that need it answer V(unknown). It fails where it does not know whom to ask.
 notes:
+  - With C(run_once=true) the registered result is each host's, without it that of the first host only.
   - What it asks for is listed in the ClusterRole in the collection's C(docs/nodecare-reader.yml), which is
     enough for everything and allows nothing else.
   - Where Calico keeps its data in etcd, its resources and the addresses of its nodes are not in the API server, and so are
@@ -44,6 +45,7 @@ seealso:
 EXAMPLES = r"""
 - name: Read the cluster that ~/.kube/config or K8S_AUTH_* name
   nodecare.kubernetes.cluster_check:
+  run_once: true
   register: nodecare_cluster_check
 
 - name: Read one by a token, through a long line
@@ -52,6 +54,7 @@ EXAMPLES = r"""
     ca_cert: /etc/kubernetes/pki/ca.crt
     api_key: "{{ nodecare_reader_token }}"
     timeout: 60
+  run_once: true
   register: nodecare_cluster_check
 
 - name: Stop where the API server cannot be read
@@ -67,9 +70,9 @@ cluster:
   type: dict
   contains:
     taken:
-      description: When and from which server they were read, its version and its clock, and in how many requests and seconds.
+      description: When and from which server they were read, its version and its clock, in how many requests and seconds, and how long answers took.
       type: dict
-      sample: {"server": "10.0.0.1:6443", "version": "1.36.3", "requests": 26, "seconds": 0.4}
+      sample: {"server": "10.0.0.1:6443", "version": "1.36.3", "requests": 26, "seconds": 0.4, "answers": {"median_s": 0.02, "slowest_s": 0.2}}
     problems:
       description: Each fact that could not be read, with the reason. Its C(kind) is V(denied), V(hung), V(late) or V(error).
       type: list
