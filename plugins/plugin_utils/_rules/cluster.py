@@ -189,6 +189,7 @@ def too_many_not_ready(nodes, cluster, policy):
 
 PROXY_LOGS = by_hand("kubectl -n %(namespace)s describe pod %(pod)s; kubectl -n %(namespace)s logs %(pod)s --tail=30")
 NEW_PROXY = by_hand("kubectl -n %(namespace)s delete pod %(pod)s  # it programs the node's services anew")
+WITHOUT_PROXY = {"kubernetes.io/os": ("windows",), "type": ("virtual-kubelet",), "eks.amazonaws.com/compute-type": ("fargate",)}
 FULL = 50  # so many services on port 443 are told
 
 
@@ -202,7 +203,8 @@ def service_path(node, cluster, ipvs, api, taken, policy):
         return unknown("the cluster's pods were not read")
     if not _cluster.pods(cluster, _cluster.PROXY):
         return skip("no kube-proxy pod runs in this cluster: something else serves its services")
-    if (node.get("labels") or {}).get("kubernetes.io/os", "linux") != "linux" or (node.get("labels") or {}).get("type") == "virtual-kubelet":
+    labels = node.get("labels") or {}
+    if any(labels.get(name) in values for name, values in WITHOUT_PROXY.items()):
         return skip("kube-proxy for Linux does not run on such a node")
     pod = _cluster.pod_of(node, _cluster.PROXY)
     return _proxy(pod, node, cluster, policy) or _virtual(pod, cluster, ipvs, taken) or _measured(pod, cluster, api) or passed("kube-proxy is ready")
@@ -273,10 +275,10 @@ ASK = {
 GIVE = by_hand("kubectl auth can-i --list  # and give this account the ClusterRole in docs/nodecare-reader.yml")
 
 
-@of_cluster("cluster.unreachable", "The API server gave nothing", needs="cluster.problems", uses=("cluster.nodes", "cluster.taken"))
-def unreachable(problems, nodes, taken, policy):
+@of_cluster("cluster.unreachable", "The API server gave nothing", needs="cluster.problems", uses=("cluster.nodes", "cluster.pods", "cluster.taken"))
+def unreachable(problems, nodes, pods, taken, policy):
     """An API server that is down, too slow or refuses the credentials is a finding by itself; the nodes are judged by their own facts then."""
-    if nodes is not None:
+    if nodes is not None or pods is not None:
         return proven("it answered%s" % (" (%s)" % taken["server"] if (taken or {}).get("server") else ""))
     met = [one for one in problems if one["fact"] in ("cluster", "cluster.nodes")] or problems
     kind = next((one["kind"] for one in met), "error")
@@ -285,9 +287,13 @@ def unreachable(problems, nodes, taken, policy):
     return fail("%s: %s" % (server or "the cluster", why), ASK.get(kind, ASK["hung"]), kind=kind, server=server)
 
 
-@of_cluster("cluster.unread", "A part of what the API server knows was not read", severity="warning", needs=("cluster.problems", "cluster.nodes"))
-def unread(problems, nodes, policy):
+@of_cluster(
+    "cluster.unread", "A part of what the API server knows was not read", severity="warning", needs="cluster.problems", uses=("cluster.nodes", "cluster.pods")
+)
+def unread(problems, nodes, pods, policy):
     """What was not read cannot be judged: the rules that need it answer "unknown", and a fault may hide there."""
+    if nodes is None and pods is None:
+        return skip("nothing was read: see cluster.unreachable")
     found, kinds = [], {}
     for one in problems:
         kinds.setdefault(one["kind"], []).append(one)

@@ -40,7 +40,8 @@ class Member:
 
     @cached_property
     def registered(self):
-        return _cluster.registered(self.node)
+        """The addresses that Calico keeps for it; where it keeps them in etcd, those with which its BIRD speaks."""
+        return _cluster.registered(self.node) or {one.version: one for one in _sources(self.bird)}
 
     @cached_property
     def internal(self):
@@ -104,6 +105,11 @@ def protocols(bird):
     rows = {_cluster.address(one.get("peer")): _session(one) for told in heard for one in told}
     rows.pop(None, None)
     return rows if heard else None
+
+
+def _sources(bird):
+    rows = [one for socket in (bird or {}).get("sockets", []) for one in socket.get("protocols") or []]
+    return filter(None, {_cluster.address(one.get("source")) for one in rows})
 
 
 def _session(row):
