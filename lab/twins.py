@@ -100,8 +100,10 @@ class Twin:
             raise LabError("twin %s does not run; its last words:\n%s" % (self.name, self.daemon.last_words()))
         return ["nsenter", "--target", str(inner), "--net", "--mount", "--pid", "--uts", "--root", "--wd", "env", "PATH=" + ENVIRONMENT["PATH"], *argv]
 
-    def established(self) -> int:
-        """How many peers BIRD has a session with."""
+    def established(self) -> int | None:
+        """How many peers BIRD has a session with; None while the twin still makes itself a place to run in."""
+        if self.daemon.running and self.daemon.inner is None:
+            return None
         question = self.inside("birdcl", "-s", "/var/run/calico/bird.ctl", "show", "protocols")
         return subprocess.run(question, capture_output=True, text=True, check=False).stdout.count("Established")
 
