@@ -12,10 +12,11 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.color import ANSIBLE_COLOR
 
-from ..plugin_utils import _judge, _registered, _report
+from ..plugin_utils import _diagnosis, _judge, _registered, _report
 from ..plugin_utils._policy import PolicyError, policy
-from ..plugin_utils._report import words
+from ..plugin_utils._report import diagnosis, words
 from ..plugin_utils._rules import RULES
+from ..plugin_utils._with_cluster import joined
 
 ARGUMENTS = {
     "results": {"type": "str", "default": "nodecare_check"},
@@ -26,7 +27,10 @@ ARGUMENTS = {
     "path": {"type": "path", "default": "nodecare-report"},
     "formats": {"type": "list", "elements": "str", "default": list(_report.WRITERS), "choices": list(_report.WRITERS)},
     "save_facts": {"type": "bool", "default": False},
-    "fail_on": {"type": "str", "default": "error", "choices": ["error", "warning", "never"]},
+    "fail_on": {"type": "str", "choices": ["error", "warning", "never"]},
+    "diagnose": {"type": "bool", "default": False},
+    "pod": {"type": "str"},
+    "node": {"type": "str"},
 }
 FAILING = {"error": ("error",), "warning": ("error", "warning"), "never": ()}
 
@@ -49,11 +53,36 @@ class ActionModule(ActionBase):
         cluster = _registered.cluster(task_vars, arguments["cluster_results"])
         findings = _judge.judge_together(findings, read, policies, chosen, checked, cluster)
         report = _report.document(nodes, findings)
-        self._display.display(_report.terminal_text(report, colour=ANSIBLE_COLOR))
+        told = {}
+        if arguments["diagnose"]:
+            told["causes"] = self._diagnosed(findings, _symptom(arguments, read, cluster))
+        else:
+            self._display.display(_report.terminal_text(report, colour=ANSIBLE_COLOR))
         saved = _report.bundle(nodes, arguments["policy"], cluster) if arguments["save_facts"] else None
         paths, broken = _report.write(report, os.path.abspath(arguments["path"]), arguments["formats"], saved)
         self._display.display("\n" + "\n".join("Report: %s" % path for path in paths.values()))
-        return _outcome(report, paths, broken, FAILING[arguments["fail_on"]])
+        fail_on = arguments["fail_on"] or ("never" if arguments["diagnose"] else "error")
+        return {**told, **_outcome(report, paths, broken, FAILING[fail_on])}
+
+    def _diagnosed(self, findings, symptom):
+        causes = _diagnosis.diagnose(findings, symptom)
+        self._display.display(diagnosis.text(causes, symptom, _diagnosis.untold(findings, symptom), colour=ANSIBLE_COLOR))
+        return causes
+
+
+def _symptom(arguments, nodes, cluster):
+    """What the user asks about, by the names that findings use; None for everything."""
+    pod, node = arguments["pod"], arguments["node"]
+    if not pod and not node:
+        return None
+    place = node or _diagnosis.place_of(pod, cluster)
+    if not place:
+        raise AnsibleActionFail("pod %s is none of those that were read, which are Calico's and kube-proxy's: name its node too" % pod)
+    views = joined(nodes, cluster) if cluster else nodes
+    machine = next((name for name, view in views.items() if ((view.get("cluster") or {}).get("node") or {}).get("name") == place), place)
+    if machine not in views:
+        raise AnsibleActionFail("%s is neither a host of this play nor a node of the cluster" % place)
+    return {"pod": pod, "node": machine} if pod else {"node": machine}
 
 
 def _collected(results, checked):
@@ -83,5 +112,5 @@ def _outcome(report, paths, broken, failing):
     if bad:
         nodes = len({one["node"] for one in bad})
         found = words.counted(len(bad), "finding")
-        reasons.append("%s on %d of %s must be put right before these nodes are used" % (found, nodes, words.counted(len(report["nodes"]), "node")))
+        reasons.append("%s on %d of %s must be put right before these nodes are used" % (found, nodes, words.counted(report["summary"]["nodes"], "node")))
     return {**result, "failed": True, "msg": "; ".join(reasons)} if reasons else result

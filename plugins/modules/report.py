@@ -67,10 +67,25 @@ options:
     type: bool
     default: false
   fail_on:
-    description: From which severity on a failed rule makes the task fail.
+    description:
+      - From which severity on a failed rule makes the task fail.
+      - V(error), when it is not given; V(never) with O(diagnose=true), whose work it is to find something.
     type: str
     choices: [error, warning, never]
-    default: error
+  diagnose:
+    description:
+      - Print the causes of what is wrong instead of the table, that with the most evidence first. For each it says what it explains,
+        what would disprove it, and what repairs it.
+    type: bool
+    default: false
+  pod:
+    description:
+      - With O(diagnose=true), only what concerns this pod, as C(namespace/name).
+      - Where it is none of Calico's or kube-proxy's, O(node) is needed too.
+    type: str
+  node:
+    description: With O(diagnose=true), only what concerns this node, by its name in the inventory or in the cluster.
+    type: str
 extends_documentation_fragment:
   - nodecare.kubernetes.read_only
 seealso:
@@ -84,6 +99,11 @@ EXAMPLES = r"""
   nodecare.kubernetes.report:
     path: /tmp/nodecare
     fail_on: warning
+
+- name: Say why the pods on a node have no network
+  nodecare.kubernetes.report:
+    diagnose: true
+    node: worker-3
 """
 
 RETURN = r"""
@@ -92,6 +112,14 @@ summary:
   returned: always
   type: dict
   sample: {"fail": 1, "warn": 0, "unknown": 2, "skip": 1, "pass": 40, "worst": "fail", "nodes": 3}
+causes:
+  description:
+    - With O(diagnose=true), the causes, that with the most evidence first.
+    - Each has the finding that is the C(cause), the findings that it C(explains), C(disproved_by), the commands that C(repair) it, and
+      C(unexplained) where it is only what is seen.
+  returned: with O(diagnose=true)
+  type: list
+  elements: dict
 paths:
   description: The file of each format that was written, and C(facts) where O(save_facts=true).
   returned: always
