@@ -140,6 +140,8 @@ def felix(signs, said, processes, cni, kubelet, logs, shutdown, policy):
 
 def _silent(said, processes, words, evidence, policy):
     age, starting = felix_age(processes), startup_age(processes)
+    if said.get("state") == "hung":
+        return fail("Felix accepted the connection to port %s but gave no answer%s" % (said["port"], words), **evidence)
     if age is None and starting is not None:
         took = "start-up has been running for %s" % _cluster.span(starting)
         return (
@@ -147,8 +149,6 @@ def _silent(said, processes, words, evidence, policy):
         )
     if age is not None and age < policy[SETTLING]:
         return skip("Felix was started %s ago" % _cluster.span(age), **evidence)
-    if said.get("state") == "hung":
-        return fail("Felix accepted the connection to port %s but gave no answer%s" % (said["port"], words), **evidence)
     if processes["env"] is None:
         return unknown("nobody answers on port %s, and which port Felix is to use may only be read by root (run with become)" % said.get("port"), **evidence)
     running = "Felix does not run" if age is None else "Felix has been running for %s" % _cluster.span(age)

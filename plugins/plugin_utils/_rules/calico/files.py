@@ -42,7 +42,7 @@ def name(signs, nodename, processes, cni, node, kubelet, host, policy):
         return fail("calico-node runs, but %s is not there: no pod can be started" % NAME, remedy, path=NAME)
     written, found = nodename["name"], []
     if not nodename["exact"]:
-        remedy = by_hand("printf %%s %%(name)s > %s  # then restart calico-node" % NAME)
+        remedy = by_hand("printf %%%%s %%(name)s > %s  # then restart calico-node" % NAME)
         found.append(fail("%s holds a blank or a line's end beside the name %r" % (NAME, written), remedy, name=written, path=NAME))
     if not VALID.match(written):
         remedy = by_hand("set NODENAME of calico-node from spec.nodeName, and remove %s before it starts" % NAME)
@@ -158,10 +158,11 @@ def _tunnels(tunnels, nic):
 
 
 def _pods(found, tunnels, nic):
-    most = min([*tunnels.values(), *([nic["mtu"]] if nic else ())], default=None)
-    narrow = min(tunnels, key=tunnels.get) if tunnels else (nic or {}).get("name")
+    ways = {**({nic["name"]: nic["mtu"]} if nic else {}), **tunnels}
+    narrow = min(ways, key=ways.get, default=None)
+    most = ways.get(narrow)
     if found["file"] is not None and most is not None and found["file"] > most:
-        remedy = by_hand("kubectl -n kube-system logs -l k8s-app=calico-node -c calico-node | grep -i mtu; see mtuIfacePattern")
+        remedy = by_hand("set mtuIfacePattern of FelixConfiguration to the NICs' names, and veth_mtu to 0; what Felix found: its log, by the word MTU")
         message = "new pods get an MTU of %d (/var/lib/calico/mtu), but %s has %d" % (found["file"], narrow, most)
         yield fail(message, remedy, file=found["file"], link=narrow, most=most)
     for text, count in sorted(found["pods"].items(), key=lambda one: -int(one[0])):

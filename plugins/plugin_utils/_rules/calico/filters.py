@@ -20,7 +20,7 @@ PROTOCOLS = {"IPIP": "proto 4"}  # of VXLAN it is a port
     severity="warning",
     needs=("calico.signs", "calico.filters", "calico.processes"),
     uses="links.cni",
-    remedy=by_hand("timeout 20 tcpdump -ni any -c 20 '%(filter)s'  # a source that is no node's registered address: see calico.registered_wrong_address"),
+    remedy=by_hand("timeout 20 tcpdump -ni any -c 20 %(filter)s  # a source that is no node's registered address: see calico.registered_wrong_address"),
 )
 def foreign_tunnels(signs, filters, processes, cni, policy):
     """Felix drops tunnelled packets from every address that no node has registered.
