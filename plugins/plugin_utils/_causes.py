@@ -58,6 +58,7 @@ EXPLAINED_BY = (
     ("calico.bgp", "bird_silent", "calico.bird_hung calico.second_bird calico.overloaded_node calico.crashing"),
     ("calico.bgp", "port_taken", "calico.second_bird host.ports"),
     ("calico.bgp", "lacked_by_most", "calico.ports host.firewall calico.bird_hung links.overlap"),
+    ("calico.bgp", "no_session", "calico.ports host.firewall calico.bird_hung links.overlap"),
     ("calico.bgp", "way", "calico.ports host.firewall links.overlap"),
     ("calico.bgp", "nobody", "calico.node_leftovers"),
     ("calico.registered_wrong_address", "", "links.stray_bridge calico.wrong_address calico.method_not_effective calico.version"),

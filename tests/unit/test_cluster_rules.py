@@ -73,3 +73,62 @@ def test_hostile_names_stay_text(name):
     cluster = {"problems": [], "nodes": [{"name": name, "created": 1, "conditions": {"Ready": {"status": "False", "message": name}}}], "pods": [], "calico": {}}
     findings = judged({}, {**cluster, "taken": {"at": 5000}})
     assert {one["id"] for one in findings if one["status"] == "fail"} >= {"cluster.node_not_ready"}
+
+
+# -- who is accused ------------------------------------------------------------------------------------------------------
+
+
+def address(number):
+    return "10.0.0.%d" % (number + 11)
+
+
+def mesh(count, ill, wrong, read, complains):
+    """A mesh in which one node has no session: with a wrong address, or with its own, to which the way is closed."""
+    places = {number: wrong if number == ill and wrong else address(number) for number in range(count)}
+    nodes = [entry(number, places[number]) for number in range(count)]
+    pods = [pod(number, ready=number != ill) for number in range(count)]
+    others = ",".join(places[number] for number in range(count) if number != ill)
+    said = "Readiness probe failed: calico/node is not ready: BIRD is not ready: BGP not established with %s\n" % others
+    events = [{"kind": "Pod", "namespace": "kube-system", "name": "calico-node-%d" % ill, "reason": "Unhealthy", "message": said, "last": 999990}]
+    facts = {}
+    for number in read:
+        rows = [{"peer": places[other], "state": "Active" if ill in (number, other) else "Established"} for other in range(count) if other != number]
+        facts["n%d" % number] = {"calico": {"bird": {"sockets": [{"path": "/var/run/calico/bird.ctl", "state": "answered", "protocols": rows}]}}}
+    cluster = {
+        "taken": {"at": 1000000},
+        "nodes": nodes,
+        "pods": pods,
+        "events": events if complains else [],
+        "calico": {"backend": "bird", "bgp": {"peers": []}},
+    }
+    return facts, {"problems": [], **cluster}
+
+
+def entry(number, registered):
+    ready = {"Ready": {"status": "True"}}
+    return {"name": "n%d" % number, "created": 1, "internal_ips": [address(number)], "conditions": ready, "calico": {"ipv4": registered + "/24"}}
+
+
+def pod(number, ready):
+    runs = {"name": "calico-node", "state": "running", "restarts": 0, "since": 10, "last": None}
+    about = {"namespace": "kube-system", "name": "calico-node-%d" % number, "component": "calico-node", "node": "n%d" % number, "created": 5}
+    return {**about, "ready": ready, "init": [], "containers": [runs]}
+
+
+@given(st.data())
+@settings(max_examples=100, deadline=None)
+def test_only_the_ill_node_is_accused(data):
+    """Whoever was read, and whoever complains: with three nodes or more it is never one that is well."""
+    count = data.draw(st.integers(3, 6))
+    ill = data.draw(st.integers(0, count - 1))
+    wrong = data.draw(st.sampled_from(["", "172.18.0.1", "10.0.0.66"]))
+    read = data.draw(st.sets(st.integers(0, count - 1)))
+    complains = data.draw(st.booleans())
+    findings = judged(*mesh(count, ill, wrong, read, complains))
+    accused = {one["node"] for one in findings if one["id"] == "calico.bgp" and one["status"] == "fail"}
+    known = complains or ill in read or read
+    sure = wrong or complains or ill in read or len(read) >= 2  # else one view alone does not tell which end is ill
+    if known and sure:
+        assert accused == {"n%d" % ill}
+    if not known:
+        assert accused == set()

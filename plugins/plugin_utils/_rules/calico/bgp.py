@@ -11,9 +11,10 @@ from typing import NamedTuple
 from ... import _cluster
 from .._rule import across, by_hand, fail, passed, skip, unknown, warn
 from ..cluster import GONE
-from ._sessions import NO_BIRD, Member, protocols
+from ._sessions import COMPLAINT, NO_BIRD, Member, protocols
 
 RESTART = "kubectl -n %(namespace)s delete pod %(pod)s"
+LISTENS = by_hand("on %(node)s: ss -ltn 'sport = :179', and its firewall; from another node: nc -zv -w 3 <its address> 179; see calico.ports")
 REMEDIES = {
     "not_ready": by_hand("put cluster.node_not_ready of %(node)s right first"),
     "stale_node": by_hand("kubectl delete node %(kubernetes_node)s  # only if its machine is gone for good", disruptive=True),
@@ -25,7 +26,8 @@ REMEDIES = {
     ),
     "not_on_node": by_hand("kubectl annotate node %(kubernetes_node)s projectcalico.org/IPv4Address- && " + RESTART),
     "wrong_address": by_hand("set the method that calico.registered_wrong_address of %(node)s names, then: " + RESTART),
-    "lacked_by_most": by_hand("from another node: nc -zv -w 3 %(address)s 179; on %(node)s: ss -ltn 'sport = :179', and its firewall; see calico.ports"),
+    "lacked_by_most": LISTENS,
+    "no_session": LISTENS,
     "way": by_hand("from %(from)s: nc -zv -w 3 %(address)s 179; see calico.ports of both nodes"),
     "stale_peer": by_hand(RESTART + "  # it reads its peers anew; with etcd: calicoctl get nodes -o wide, and calicoctl delete node of one that is gone"),
     "peer": by_hand("from %(node)s: nc -zv -w 3 %(address)s 179; compare AS numbers: calicoctl get bgppeer %(peer)s -o yaml"),
@@ -165,6 +167,8 @@ def _own_signs(member, owners):
         yield Sign(SURE, "bird_silent", "its calico-node says: %s" % NO_BIRD.search(member.complaint).group())
     if any("No listening socket" in info for info in infos):
         yield Sign(SURE, "port_taken", "another program has TCP 179 there")
+    if COMPLAINT.search(member.complaint) or (len(infos) > 1 and not member.works):
+        yield Sign(CROWD, "no_session", "none of its sessions is established")
     yield from _of_address(member, owners, infos)
 
 
