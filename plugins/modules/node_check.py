@@ -10,7 +10,7 @@ module: node_check
 short_description: Read a Kubernetes node once and judge it
 version_added: 0.1.0
 description:
-  - Reads swap, links, container runtime, kubelet, load and host settings of a node in one round trip, and judges
+  - Reads swap, links, container runtime, kubelet, load, host settings and Calico of a node in one round trip, and judges
     the facts on the controller by rules with stable ids.
   - Changes nothing on the node, needs nothing there but Python 3.8 and its standard library, and works before the
     node has joined a cluster.
