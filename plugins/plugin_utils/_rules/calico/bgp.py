@@ -77,7 +77,7 @@ def bgp(nodes, policy):
     of_node = _by_end(lacking)
     for name, member in members.items():
         found = [_ill(member, *ill[name])] if name in ill else []
-        found += [_way(member, lack, members) for lack in between if name in (lack.by, lack.of)]
+        found += [_way(member, between[name], members)] if name in between else []
         found += [_stranger(member, address, members) for address in strange.get(name, ())]
         said[name] = found or _well(member, of_node.get(name, ()), members)
     return said
@@ -214,8 +214,8 @@ def _by_the_others(missing, have):
 
 
 def _accused(lacking, signs, members):
-    """{name: (its signs, the sessions that it lacks)}, and the sessions of which neither end stands out."""
-    ill, between, seen = {}, [], set()
+    """{name: (its signs, the sessions that it lacks)}, and {name: its missing sessions of which neither end stands out}."""
+    ill, between, seen = {}, {}, set()
     for lack in lacking:
         ends = (lack.by, lack.of)
         found = {end: [sign for sign in signs[end] if _counts(sign, end, _other(end, ends), signs, members)] for end in ends}
@@ -226,7 +226,8 @@ def _accused(lacking, signs, members):
         for end in guilty:
             ill.setdefault(end, (found[end], []))[1].append(lack)
         if not guilty and frozenset(ends) not in seen:
-            between.append(lack)
+            for end in ends:
+                between.setdefault(end, []).append(lack)
         seen.add(frozenset(ends))
     return ill, between
 
@@ -262,14 +263,19 @@ def _heard(member, lacks):
     return " (%s says: BGP not established with %s)" % (lacks[0].by, lacks[0].address)
 
 
-def _way(member, lack, members):
-    other = members[_other(member.name, (lack.by, lack.of))]
-    own = " (%s)" % str(lack.session) if str(lack.session) else ""
-    message = "it has no BGP session with %s%s, and neither of the two stands out: the way between them may be closed for TCP 179" % (other.name, own)
-    first, second = sorted((lack.by, lack.of), key=lambda name: str(next(iter(members[name].registered.values()), "")))
-    evidence = {**_about(member), "because": "way", "lacked_by": [other.name], **_session(lack)}
+def _way(member, lacks, members):
+    first = lacks[0]
+    others = sorted({_other(member.name, (lack.by, lack.of)) for lack in lacks})
+    own = " (%s)" % str(first.session) if str(first.session) else ""
+    message = "it has no BGP session with %s%s, and neither end stands out: the way between them may be closed for TCP 179" % (_cluster.listed(others), own)
     # The end with the greater address, by its letters, calls the other.
-    return fail(message, REMEDIES["way"], **{**evidence, "from": second, "address": str(next(iter(members[first].registered.values()), lack.address))})
+    called, caller = sorted((first.by, first.of), key=lambda name: _own(members[name]))
+    evidence = {**_about(member), "because": "way", "lacked_by": others, **_session(first)}
+    return fail(message, REMEDIES["way"], **{**evidence, "from": caller, "address": _own(members[called]) or str(first.address)})
+
+
+def _own(member):
+    return str(next(iter(member.registered.values()), ""))
 
 
 def _stranger(member, address, members):
