@@ -158,9 +158,19 @@ def _answer(root, known):
         "explains": effects,
         "unexplained": root["id"] in SEEN and bool(_candidates(root)) and "." not in _says(root),
         "disproved_by": _disproof(root),
-        "repair": [_repair(one) for one in steps if one["remedy"]],
+        "repair": _repairs(steps),
         "for_good": known.for_good(root),
     }
+
+
+def _repairs(steps):
+    """Each command once: a cause and what it leaves behind may be put right by the same."""
+    repairs = {}
+    for one in steps:
+        if one["remedy"]:
+            repair = _repair(one)
+            repairs.setdefault(repair["command"], repair)
+    return list(repairs.values())
 
 
 def _repair(finding):
