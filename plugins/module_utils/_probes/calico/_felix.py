@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..._node import whole
 from ._processes import environment, programs
-from ._signs import signs
+from ._signs import here
 
 PORT = 9099
 QUESTIONS = ("liveness", "readiness")
@@ -20,7 +20,7 @@ def felix(node):
     ``state`` is that of the first question that was not answered (refused, hung), answered where both were, or off; empty
     where there is no Calico. ``ill`` names the components that do not report, since 3.23 as Felix itself lists them.
     """
-    if not signs(node):
+    if not here(node):
         return {}
     told = environment(node, programs(node)) or {}
     host, port = told.get("FELIX_HEALTHHOST", "localhost"), whole(told.get("FELIX_HEALTHPORT", "")) or PORT

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ._signs import signs
+from ._signs import here
 
 # Felix names its rules; the word before is what it does with them.
 FOREIGN = re.compile(r"\w+ (IPIP|(?:IPv[46] )?VXLAN) packets from non-\w+ hosts")
@@ -23,10 +23,12 @@ def filters(node):
     through a tunnel from hosts that Calico does not know: {"IPIP": 12}. ``tables`` is where Felix uses nftables by itself.
     Nothing is asked that would make the kernel load a module.
     """
-    if not signs(node):
+    if not here(node):
         return {}
-    found = {}
-    if "filter" in (node.read(LEGACY_TABLES) or "").split():
+    found, tables = {}, node.read(LEGACY_TABLES)
+    if tables is None and node.exists(LEGACY_TABLES):
+        found["legacy"] = {"state": "denied", "calico": 0, "kube": 0, "foreign": {}}
+    elif "filter" in (tables or "").split():
         found["legacy"] = saved(node, "iptables-legacy-save", ("filter", "mangle"))
     if node.exists("/sys/module/nf_tables"):
         found["nft"] = saved(node, "iptables-nft-save", ("filter", "mangle"))
@@ -71,7 +73,7 @@ def count(found, rows):
 
 def ipsets(node):
     """The names of Felix's sets; None where there is no program to ask, empty where the kernel has none."""
-    if not signs(node) or not node.exists("/sys/module/ip_set"):
+    if not here(node) or not node.exists("/sys/module/ip_set"):
         return []
     answer = node.run(["ipset", "list", "-n"])
     return sorted(name for name in answer.out.split() if name.startswith("cali"))[:50] if answer.ok else None

@@ -10,7 +10,7 @@ import json
 import re
 
 from ..._node import whole
-from ._signs import signs
+from ._signs import here
 
 PODS = ("calico-node-", "canal-", "rke2-canal-")
 FOLDER = "/var/log/pods"
@@ -76,15 +76,16 @@ def logs(node):
     Of each container there are the newest two attempts; the CNI plugin's own log has the container "cni" and no pod.
     ``begun_s`` and ``ended_s`` are the ages of a log's first and last line, ``line`` is the last line's message, ``stage`` how far
     calico-node came (see STAGES; None for others). A complaint is {signature, count, age_s, line, over}, in the order of
-    SIGNATURES: ``over`` where the container said later that its work is done.
+    SIGNATURES: ``over`` where the container said later that its work is done. None where nobody may look.
     """
-    if not signs(node):
+    if not here(node):
         return []
     folder = newest(node, [FOLDER + "/" + name for name in node.list(FOLDER) if name.count("_") == 2 and name.split("_")[1].startswith(PODS)])
     found = of_pod(node, folder) if folder else []
     if node.exists(CNI):
         found.append({"pod": None, "container": "cni", "attempt": 0, **told(node, CNI, False)})
-    return sorted(found, key=lambda one: -(one["ended_s"] or 0))
+    unseen = any(one["fact"] == ".".join(node.path) for one in node.problems)
+    return None if unseen and not found else sorted(found, key=lambda one: -(one["ended_s"] or 0))
 
 
 def of_pod(node, folder):

@@ -19,7 +19,20 @@ PLACES = (
 
 def signs(node):
     """["process calico-node", "/var/lib/calico/nodename", …]: none where there is no Calico, None where nobody may look for it."""
-    running = ["process " + one["name"] for one in programs(node) if one["name"] != "bird"][:1]
-    found = running + [path for pattern in PLACES for path in node.glob(pattern)]
+    found = list(_found(node))
     unseen = any(one["fact"] == ".".join(node.path) for one in node.problems)
     return None if unseen and not found else found[:10]
+
+
+def here(node):
+    """Whether there is any sign; no more is looked at than that takes."""
+    return next(_found(node), None) is not None
+
+
+def _found(node):
+    for one in programs(node):
+        if one["name"] != "bird":
+            yield "process " + one["name"]
+            break
+    for pattern in PLACES:
+        yield from node.glob(pattern)
