@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import address, bgp, complaints, daemons, datastore, files, filters, method, overlap, pods, registered, version
+from . import address, bgp, complaints, daemons, datastore, files, filters, init, method, overlap, pods, registered, typha, version
 
-__all__ = ["address", "bgp", "complaints", "daemons", "datastore", "files", "filters", "method", "overlap", "pods", "registered", "version"]
+__all__ = ["address", "bgp", "complaints", "daemons", "datastore", "files", "filters", "init", "method", "overlap", "pods", "registered", "typha", "version"]

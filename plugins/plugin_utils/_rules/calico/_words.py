@@ -9,6 +9,7 @@ from .complaints import COMPLAINTS
 
 # By the signature that the probe gives them, those that tell their cause most surely first; the others come in the table's order.
 SUREST = ("address_conflict", "bad_method", "no_address", "not_local", "unaddressed", "unauthorized", "node_resource", "api_slow", "ipam_upgrade")
+LOGS = "kubectl -n %(namespace)s logs %(pod)s -c %(container)s"
 EARLY = ("begun", "named", "asking", "connected", "addressed", "registered")  # stages of a start-up that did not come to its end
 
 
@@ -39,3 +40,20 @@ def ended_early(logs):
         return ""
     ran = (found.get("begun_s") or 0) - (found.get("ended_s") or 0)
     return "; its log ends after %d s with: %s" % (max(0, ran), found.get("line"))
+
+
+def initialising(pod):
+    """(its number, the init container that has not ended well), or none of both."""
+    for number, one in enumerate((pod or {}).get("init") or []):
+        if one.get("state") != "terminated" or one.get("exit_code"):
+            return number, one
+    return None, None
+
+
+def about(pod, container):
+    """What a finding says of a container, so that its commands can name it."""
+    return {"pod": pod["name"], "namespace": pod["namespace"], "container": container["name"], "restarts": container.get("restarts")}
+
+
+def one_line(text):
+    return " ".join(text.split())
