@@ -58,16 +58,19 @@ APPLY = ("apply", "--server-side", "--force-conflicts", "--filename=-")
 
 
 def old_start(plane: ControlPlane, lab: list[Guest]) -> None:
-    """Start-up and the address monitor of an older Calico, which still take a docker bridge's address; the rest stays.
+    """Start-up and the address monitor of an older Calico, which still take a docker bridge's address, under its image's name; the rest stays.
 
     A pod gets it only when it is deleted, so that each node can be made to fall when a story wants it to.
     """
     program = autodetect.calico_node_322()
+    image = "quay.io/calico/node:v%s"
     for guest in lab:
         guest.put(program, "%s/calico-node" % OLD_PLACE)
+        guest.do("ctr", "-n", "k8s.io", "images", "tag", "--force", image % VERSION, image % autodetect.OLD)
     shell = "sed -i 's#calico-node -startup#%(new)s -startup#' /etc/rc.local; sed -i 's#calico-node -monitor#%(new)s -monitor#' %(monitor)s; exec start_runit"
     container = {
         "name": "calico-node",
+        "image": image % autodetect.OLD,
         "command": ["sh", "-c", shell % {"new": OLD_PLACE + "/calico-node", "monitor": "/etc/service/available/monitor-addresses/run"}],
         "volumeMounts": [{"name": "old-start", "mountPath": OLD_PLACE}],
     }

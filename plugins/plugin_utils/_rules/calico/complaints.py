@@ -57,8 +57,13 @@ ONCE = ("mtu", "ipset", "tunnel_address")  # said once and true for as long as i
 LOGS = "kubectl -n %(namespace)s logs %(pod)s -c %(container)s --tail=100"
 
 
-@rule("calico.complains", "calico-node or the CNI plugin complains in its log", needs=("calico.signs", "calico.logs", "calico.processes"), uses="links.cni")
-def complains(signs, logs, processes, cni, policy):
+@rule(
+    "calico.complains",
+    "calico-node or the CNI plugin complains in its log",
+    needs=("calico.signs", "calico.logs", "calico.processes"),
+    uses=("links.cni", "calico.nodename"),
+)
+def complains(signs, logs, processes, cni, nodename, policy):
     """Known complaints with what they mean. A container that is restarted again and again says why only in its log's last lines.
 
     What was said before the container came up does not count, nor what is long ago or did not come again.
@@ -69,7 +74,8 @@ def complains(signs, logs, processes, cni, policy):
     if not logs:
         return unknown("there are no logs of calico-node in /var/log/pods")
     current = _current(logs)
-    found = [verdict for one in current for verdict in _of_log(one, policy)]
+    over = {"cni_nodename"} if nodename else set()  # it is there by now
+    found = [verdict for one in current for verdict in _of_log(one, policy) if verdict.evidence["signature"] not in over]
     return _surest(found) or passed("the logs of %s hold no known complaint" % ", ".join(sorted({one["container"] for one in current})))
 
 
