@@ -5,6 +5,44 @@
 
 from __future__ import annotations
 
-from . import address, bgp, complaints, daemons, datastore, files, filters, init, method, overlap, pods, registered, typha, version
+from . import (
+    address,
+    bgp,
+    budget,
+    complaints,
+    daemons,
+    datastore,
+    files,
+    filters,
+    init,
+    method,
+    overlap,
+    paths,
+    pods,
+    probes,
+    registered,
+    slow,
+    typha,
+    version,
+)
 
-__all__ = ["address", "bgp", "complaints", "daemons", "datastore", "files", "filters", "init", "method", "overlap", "pods", "registered", "typha", "version"]
+__all__ = [
+    "address",
+    "bgp",
+    "budget",
+    "complaints",
+    "daemons",
+    "datastore",
+    "files",
+    "filters",
+    "init",
+    "method",
+    "overlap",
+    "paths",
+    "pods",
+    "probes",
+    "registered",
+    "slow",
+    "typha",
+    "version",
+]
