@@ -13,6 +13,7 @@ from .._asked import causes
 from .._rule import by_hand, fail, proven, rule, skip
 from ..cluster import service_silent
 from ._words import LOGS, about, explained, initialising, lines_of, logs_of
+from .datastore import LEFT_OVER
 
 INIT = threshold("calico_init_s", 180.0, "Seconds after which calico-node is said to be stuck in one of its init containers.")
 PULL = threshold("calico_pull_s", 600.0, "Seconds that pulling an image of Calico's may take.")
@@ -23,7 +24,6 @@ FROM_RUNTIME = re.compile(
     r"|Cannot connect to the Docker daemon|connection error|transport is closing|RunContainerError|CreateContainerError"
 )
 API_PATH = re.compile(r"dial tcp \S+: (i/o timeout|connect: )|Unable to create token for CNI kubeconfig|TLS handshake timeout|Client\.Timeout exceeded")
-LEFT_OVER = "k8s-pod-network"
 RUNTIME_RULES = ("runtime.docker_cannot_reach_containerd", "runtime.unresponsive", "runtime.blocked_tasks")
 INIT_REMEDIES = {
     "image": by_hand("kubectl -n %(namespace)s describe pod %(pod)s | tail -n 20; on %(node)s: crictl pull %(image)s"),
