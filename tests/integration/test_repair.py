@@ -1,0 +1,228 @@
+"""Repairs over a real sshd, as users start them: what is stopped by which fault at which step, and that no further node is touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from cores import NEWEST, OLDEST, installed
+from patients import CALM, LINK
+
+from lab.fleet import CHECKOUT, Face, Fleet, Target, missing
+
+NODES = ("s1", "s2", "s3", "s4")
+SWAPS = CALM["/proc/swaps"] + "/dev/sdb1\tpartition\t524284\t4\t-2\n"
+FSTAB = "/dev/sda1 / ext4 defaults 0 1\n/dev/sdb1\tnone swap sw 0 0\r\n"
+ASKED = "#!/bin/sh\nif test -e HOOKS/$(hostname); then . HOOKS/$(hostname); fi\n"
+SWAPOFF = ASKED + 'grep -v "^$1" /proc/swaps >/run/new; cat /run/new >/proc/swaps\n'
+SWAPON = ASKED + 'for device; do :; done; printf "%s\\tpartition\\t524284\\t4\\t-2\\n" "$device" >>/proc/swaps\n'
+UNREACHABLE = "exit 255\n"
+
+# A callback that pulls a node's plug when a task begins.
+PLUG = """
+import json, os
+from ansible.plugins.callback import CallbackBase
+
+DOCUMENTATION = "name: plug\\ntype: aggregate\\nshort_description: cut a node off\\ndescription: [cut a node off]\\n"
+
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION, CALLBACK_TYPE, CALLBACK_NAME, CALLBACK_NEEDS_ENABLED = 2.0, "aggregate", "plug", True
+
+    def v2_playbook_on_task_start(self, task, is_conditional):
+        if task.get_name().endswith(os.environ["PLUG_AT"]):
+            with open(os.environ["PLUG"], "w") as command:
+                command.write("exit 255\\n")
+"""
+LOOK, ACT = "Read the node", "Turn swap off, and stop what would turn it on again"
+PROVE = "Wait until the probe finds no swap, no source of any, and no kubelet that refuses to start"
+
+
+@dataclass
+class Swapping:
+    fleet: Fleet
+    hooks: Path
+    place: Path
+
+    def on(self, node, command):
+        """What a command says there, however the node is reached."""
+        script = Path(self.commands[node])
+        done = subprocess.run(["sh", script], env={**os.environ, "SSH_ORIGINAL_COMMAND": command}, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.decode()
+
+    def __post_init__(self):
+        self.commands = {}
+        for node in NODES:  # what sshd runs there, in a copy that no fault reaches
+            copy = self.place / (node + ".kept")
+            copy.write_text(self.command(node).read_text())
+            self.commands[node] = copy
+
+    def command(self, node):
+        return self.fleet.place / (node + ".sh")
+
+    def heal(self):
+        for node in NODES:
+            self.command(node).write_text(self.commands[node].read_text())
+            (self.hooks / node).unlink(missing_ok=True)
+
+    def untouched(self):
+        """The nodes on which nothing was changed."""
+        return [node for node in NODES if self.on(node, "cat /proc/swaps /etc/fstab; ls /var/lib") == SWAPS + FSTAB]
+
+    def repaired(self):
+        wanted = CALM["/proc/swaps"] + FSTAB.replace("/dev/sdb1", "# off by nodecare: /dev/sdb1")
+        return [node for node in NODES if self.on(node, "cat /proc/swaps /etc/fstab") == wanted]
+
+    def start(self, playbook, *words, core=NEWEST, plug=("", ""), **variables):
+        callbacks = self.place / "callbacks"
+        callbacks.mkdir(exist_ok=True)
+        (callbacks / "plug.py").write_text(PLUG)
+        more = {"ANSIBLE_CALLBACK_PLUGINS": str(callbacks), "ANSIBLE_CALLBACKS_ENABLED": "plug", "ANSIBLE_TIMEOUT": "5"}
+        more.update({"PLUG_AT": plug[0] or "never", "PLUG": str(self.command(plug[1])) if plug[1] else "/dev/null"})
+        argv = [installed(core) / "ansible-playbook", "playbooks/%s.yml" % playbook, "-i", self.fleet.inventory, *words, "-e", json.dumps(variables)]
+        return subprocess.Popen(
+            argv, cwd=CHECKOUT, env=self.fleet.environment(**more), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    def play(self, playbook, *words, expect=0, **more):
+        with self.start(playbook, *words, **more) as run:
+            said = run.communicate(timeout=300)[0]
+        assert (run.returncode == 0) is (expect == 0), said
+        assert "DEPRECATION" not in said, said
+        return said
+
+
+@pytest.fixture
+def nodes(tmp_path_factory):
+    """Four nodes that all swap."""
+    why = missing(faces=True)
+    if why:
+        pytest.skip("no real SSH targets here: " + why)
+    hooks, place = tmp_path_factory.mktemp("hooks"), tmp_path_factory.mktemp("run")
+    files = {**CALM, "/etc/fstab": FSTAB, "/proc/swaps": SWAPS, "/run/systemd/system/.keep": "x"}
+    files.update({"/usr/local/sbin/" + name: text.replace("HOOKS", str(hooks)) for name, text in (("swapoff", SWAPOFF), ("swapon", SWAPON))})
+    with Fleet({node: Target(Face(files, LINK % number + "mount -t tmpfs face /var/lib\n")) for number, node in enumerate(NODES, 1)}) as fleet:
+        yield Swapping(fleet, hooks, place)
+
+
+def changed(said):
+    return {node: int(number) for node, number in re.findall(r"^(\S+)\s+: ok=.*? changed=(\d+)", said, re.M)}
+
+
+# -- when all is well ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("core", [OLDEST, NEWEST], ids=["oldest", "newest"])
+def test_predicted_done_repeated_and_undone(nodes, core):
+    predicted = nodes.play("repair_swap", "--check", "--diff", core=core)
+    assert nodes.untouched() == list(NODES)
+    done = nodes.play("repair_swap", "--diff", core=core)
+    assert nodes.repaired() == list(NODES)
+    assert changed(predicted) == changed(done) == dict.fromkeys(NODES, 1)
+    assert diff(predicted) == diff(done) != []
+    assert changed(nodes.play("repair_swap", core=core)) == dict.fromkeys(NODES, 0)
+    nodes.play("undo", "--check", "--diff", core=core)
+    assert nodes.repaired() == list(NODES)
+    nodes.play("undo", "--limit", "s1,s2", core=core)
+    assert nodes.repaired() == ["s3", "s4"]
+    assert all(nodes.on(node, "cat /proc/swaps /etc/fstab") == SWAPS + FSTAB for node in ("s1", "s2"))
+    assert changed(nodes.play("undo", "--limit", "s1,s2", core=core)) == {"s1": 0, "s2": 0}
+
+
+def diff(said):
+    return re.findall(r"^(?:---|\+\+\+|@@|[-+]).*$", said, re.M)
+
+
+def test_progress_is_visible(nodes):
+    (nodes.hooks / "s1").write_text("until test -e %s; do sleep 0.1; done\n" % (nodes.hooks / "go"))
+    with nodes.start("repair_swap", "--limit", "s1") as run:
+        said = ""
+        for line in run.stdout:
+            said += line
+            if "waiting for swapoff" in line:
+                (nodes.hooks / "go").touch()
+    assert re.search(r"^s1: \d+ of 600 s: waiting for swapoff, /dev/sdb1: 0 MiB left$", said, re.M), said
+    assert nodes.repaired() == ["s1"]
+
+
+# -- when it is not ------------------------------------------------------------------------------------------------------
+
+# what happens to s1: the task at whose beginning it is cut off, what its swapoff does, variables
+FAULTS = {
+    "cut off at the first look": (LOOK, "", {}),
+    "cut off before anything is changed": (ACT, "", {}),
+    "cut off while swap is being turned off": ("", "printf 'exit 255\\n' >COMMAND; until test -e HOOKS/go; do sleep 0.1; done\n", {"nodecare_swap_wait": 4}),
+    "cut off at the last look": (PROVE, "", {"nodecare_wait": 4}),
+    "refused": ("", "", {"nodecare_thresholds": {"swap_off_reserve_mib": 100000000}}),
+    "swapoff fails": ("", "echo Cannot allocate memory; exit 4\n", {}),
+    "swapoff does not end": ("", "until test -e HOOKS/go; do sleep 0.1; done\n", {"nodecare_swap_wait": 4}),
+    "swap comes back": (
+        "",
+        'test "$0" = /usr/local/sbin/swapoff; (sleep 4; printf "/dev/sdc1\\tpartition\\t524284\\t4\\t-2\\n" >>/proc/swaps) & \n',
+        {"nodecare_wait": 9},
+    ),
+}
+HARD = ("cut off at the first look", "cut off while swap is being turned off", "cut off at the last look")
+RUNS = [(fault, 2, NEWEST) for fault in FAULTS if fault != "swap comes back"] + [(fault, 1, NEWEST) for fault in HARD] + [(fault, 2, OLDEST) for fault in HARD]
+
+
+@pytest.mark.parametrize(("fault", "serial", "core"), [pytest.param(*run, id="%s, %d at a time, core %s" % (*run[:2], run[2].version)) for run in RUNS])
+def test_no_further_node_is_touched(fault, serial, core, nodes):
+    task, hook, variables = FAULTS[fault]
+    if hook:
+        (nodes.hooks / "s1").write_text(hook.replace("COMMAND", str(nodes.command("s1"))).replace("HOOKS", str(nodes.hooks)))
+    said = nodes.play("repair_swap", expect=2, core=core, plug=(task, "s1"), nodecare_serial=serial, **variables)
+    later = list(NODES[serial:])
+    assert [node for node in nodes.untouched() if node in later] == later, said
+    assert not re.search(r"\b(%s)\b" % "|".join(later), said.replace("nodecare_serial", "")), "they were looked at:\n" + said
+    assert "No further node is touched" in said, said
+    (nodes.hooks / "go").touch()
+    nodes.heal()
+    if (serial, core) == (2, NEWEST):
+        nodes.play("repair_swap", nodecare_serial=serial)
+        assert nodes.repaired() == list(NODES)
+
+
+@pytest.mark.parametrize("serial", [0, -1, "50%"])
+def test_a_number_that_would_take_all_at_once_is_refused(serial, nodes):
+    said = nodes.play("repair_swap", expect=2, nodecare_serial=serial)
+    assert "It has to be a whole number from 1 on" in said
+    assert nodes.untouched() == list(NODES)
+
+
+def test_a_play_that_forgets_serial_is_refused(nodes):
+    play = nodes.place / "play.yml"
+    play.write_text("- hosts: all\n  gather_facts: false\n  roles: [nodecare.kubernetes.disable_swap]\n")
+    said = nodes.play("../" * 9 + str(play)[1:].removesuffix(".yml"), expect=2)
+    assert "4 nodes are in one batch and nodecare_serial is 1" in said
+    assert nodes.untouched() == list(NODES)
+
+
+def test_a_controller_that_is_killed_leaves_what_the_next_run_finishes(nodes):
+    (nodes.hooks / "s1").write_text("until test -e %s; do sleep 0.1; done\n" % (nodes.hooks / "go"))
+    with nodes.start("repair_swap") as run:
+        for line in run.stdout:
+            if "waiting for swapoff" in line:
+                run.send_signal(signal.SIGKILL)
+                break
+    time.sleep(1)
+    assert [node for node in NODES[1:] if node not in nodes.untouched()] == []
+    (nodes.hooks / "go").touch()
+    nodes.play("repair_swap")
+    assert nodes.repaired() == list(NODES)
+    nodes.play("undo")
+    assert all(nodes.on(node, "cat /etc/fstab") == FSTAB for node in NODES)
+
+
+def test_nothing_of_fstab_but_its_swap_lines_is_told(nodes):
+    secret = "//files/x /x cifs password=hunter2 0 0"
+    nodes.on("s1", "echo '%s' >>/etc/fstab" % secret)
+    said = nodes.play("repair_swap", "-vvv", "--diff", "--limit", "s1") + nodes.play("undo", "-vvv", "--diff", "--limit", "s1")
+    assert "hunter2" not in said

@@ -1,0 +1,222 @@
+"""Swap on real nodes: found, turned off for good, proven by a real reboot, and taken back to the very bytes.
+
+A case makes swap return in its own way, and the node is looked at by plain commands. Nodes without Kubernetes are enough for all but the last.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from labs import ROOT, Lab, eventually, own_name
+
+PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
+FSTAB = "printf '%s' >/etc/fstab; chmod 640 /etc/fstab"
+# All that a repair could change, but for its own journal: what each path is, to whom it belongs, and its bytes.
+STATE = r"find /etc /usr/lib/systemd -xdev \( -type f -exec sha256sum {} + \) -o -printf '%p %y %l\n'; find /etc -xdev -printf '%p %m %U %G\n'"
+SWAPS = "tail -n +2 /proc/swaps | awk '{print $1}'"
+AWAKE = "systemctl -q unmask swap.target; systemctl daemon-reload"  # a node of the lab has it masked, to be well
+
+ZRAM = """
+cat >/usr/local/sbin/zramswap <<'END'
+#!/bin/sh
+case $1 in
+  start) modprobe zram; echo 64M >/sys/block/zram0/disksize; mkswap /dev/zram0 >/dev/null; swapon -p 100 /dev/zram0;;
+  stop) swapoff /dev/zram0; echo 1 >/sys/block/zram0/reset;;
+esac
+END
+chmod 755 /usr/local/sbin/zramswap
+printf '[Service]\\nType=oneshot\\nRemainAfterExit=yes\\nExecStart=/usr/local/sbin/zramswap start\\nExecStop=/usr/local/sbin/zramswap stop\\n\
+[Install]\\nWantedBy=multi-user.target\\n' >/usr/lib/systemd/system/zramswap.service
+systemctl daemon-reload; systemctl -q enable --now zramswap
+"""
+UNIT = """
+test -e /var/swap || { dd if=/dev/zero of=/var/swap bs=1M count=16 2>/dev/null; chmod 600 /var/swap; mkswap /var/swap >/dev/null; }
+printf '[Swap]\\nWhat=/var/swap\\n[Install]\\nWantedBy=multi-user.target\\n' >/etc/systemd/system/var-swap.swap
+systemctl daemon-reload; systemctl -q enable --now var-swap.swap
+"""
+# how swap is made to be on and to return, and what is on then
+CASES = {
+    "an empty fstab and a GPT partition": (AWAKE + "; systemctl start swap.target", ["/dev/ubda1"]),
+    "fstab by label, with carriage returns and no last newline": (
+        FSTAB % r"# \344\377\r\n\tPARTLABEL=swap\tnone  swap\tsw\t0 0\r\n/dev/nothing none swap noauto 0 0" + "; " + AWAKE + "; swapon -a",
+        ["/dev/ubda1"],
+    ),
+    "fstab by path and in three fields, beside other lines": (
+        FSTAB % r"/dev/ubda2 / ext4 defaults 0 1\n  /dev/ubda1 x swap\n" + "; swapon /dev/ubda1",
+        ["/dev/ubda1"],
+    ),
+    "a swap unit for a file": (UNIT, ["/var/swap"]),
+    "zram by a service": (ZRAM, ["/dev/zram0"]),
+}
+WELL = "systemctl -q disable var-swap.swap zramswap 2>/dev/null; rm -f /etc/systemd/system/var-swap.swap /usr/lib/systemd/system/zramswap.service"
+WELL += "; : >/etc/fstab; chmod 644 /etc/fstab; swapoff -a; systemctl -q mask swap.target; systemctl daemon-reload; rm -rf /var/lib/nodecare"
+
+
+class Nodes(Lab):
+    def play(self, playbook, *words, expect=(0,), **variables):
+        """What a playbook says, which must end as expected."""
+        argv = [PLAYBOOK, "-i", "lab/hosts.sh", "playbooks/%s.yml" % playbook, *words, "-e", json.dumps(variables)]
+        done = subprocess.run(
+            argv, cwd=ROOT, env=self.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
+        assert done.returncode in expect, done.stdout[-8000:]
+        return done.stdout
+
+    def preflight(self, place, *words, checks=("swap",)):
+        """{rule: status} of the nodes' worst findings."""
+        self.play("preflight", *words, nodecare_checks=list(checks), nodecare_report_dir=str(place), nodecare_fail_on="never", nodecare_cluster=False)
+        order = ["fail", "warn", "unknown", "pass", "skip"]
+        found = {}
+        for one in json.loads((place / "report.json").read_text())["findings"]:
+            found[one["id"]] = min(found.get(one["id"], "skip"), one["status"], key=order.index)
+        return found
+
+    def reboot(self, node):
+        before = self.boot_id(node)
+        self.ask("ssh", node, "systemctl reboot")
+        eventually("%s to have booted again" % node, lambda: self.ask("ssh", node, "cat /proc/sys/kernel/random/boot_id")[1] not in ("", before), 900)
+        eventually("%s to be through with that" % node, lambda: self.ask("ssh", node, "systemctl is-system-running --wait")[1] in ("running", "degraded"), 900)
+
+
+def changed(said):
+    """{node: number of changed tasks} of a recap."""
+    return {node: int(number) for node, number in re.findall(r"^(\S+)\s+: ok=.*? changed=(\d+)", said, re.M)}
+
+
+@pytest.fixture(scope="module")
+def lab():
+    standing = Nodes("hS")
+    if standing.ask("status")[0] == 0:
+        yield standing
+        return
+    made = Nodes(own_name("s"))
+    try:
+        made.up("--layer", "nodes", "--nodes", 2)
+        yield made
+    finally:
+        made.do("down")
+
+
+@pytest.fixture
+def node(lab):
+    lab.on("n1", WELL)
+    yield "n1"
+    lab.on("n1", WELL)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_swap_is_off_for_good_and_undo_brings_back_the_very_bytes(case, lab, node, tmp_path):
+    make, areas = CASES[case]
+    only = ("--limit", node)
+    lab.on(node, make)
+    before = lab.on(node, STATE)
+    assert lab.on(node, SWAPS).split() == areas
+    assert lab.preflight(tmp_path, *only)["swap.active"] == "fail"
+
+    predicted = lab.play("repair_swap", "--check", "--diff", *only)
+    assert lab.on(node, STATE) == before and lab.on(node, SWAPS).split() == areas, "check mode has changed something"
+    done = lab.play("repair_swap", "--diff", *only)
+    assert diff(done) == diff(predicted) != []
+    assert changed(done) == changed(predicted) == {node: 1}
+    assert lab.on(node, SWAPS) == ""
+    repaired = lab.on(node, STATE)
+    assert changed(lab.play("repair_swap", *only)) == {node: 0}
+
+    lab.reboot(node)
+    assert lab.on(node, SWAPS) == "" and lab.on(node, STATE) == repaired
+    said = lab.play("repair_swap", *only)
+    assert changed(said) == {node: 0} and "it is proven that the next boot leaves it off" in said
+    assert {status for rule, status in lab.preflight(tmp_path, *only).items() if rule != "swap.kubelet_policy"} == {"pass"}
+
+    lab.play("undo", *only)
+    assert lab.on(node, STATE) == before
+    assert changed(lab.play("undo", *only)) == {node: 0}
+    lab.reboot(node)
+    assert lab.on(node, SWAPS).split() == areas, "the undone repair is still at work"
+
+
+def diff(said):
+    return re.findall(r"^(?:---|\+\+\+|@@|[-+]).*$", said, re.M)
+
+
+def test_undo_at_once_turns_swap_on_again(lab, node):
+    make, areas = CASES["zram by a service"]
+    lab.on(node, make)
+    before = lab.on(node, STATE)
+    lab.play("repair_swap", "--limit", node)
+    assert lab.on(node, SWAPS + "; systemctl is-active zramswap || true") == "inactive"
+    lab.play("undo", "--limit", node)
+    assert lab.on(node, STATE) == before
+    assert lab.on(node, SWAPS).split() == areas
+
+
+IMPATIENT = {"ansible_ssh_extra_args": "-o ServerAliveInterval=5 -o ServerAliveCountMax=3 -o ConnectTimeout=10", "nodecare_swap_wait": 60}
+SLOW_SWAPOFF = "printf '#!/bin/sh\\ntouch /run/at-work; until test -e /run/go; do sleep 1; done; exec /usr/sbin/swapoff \"$@\"\\n' >/usr/local/sbin/swapoff"
+PLUGS = {"pulled": ("cut", "start"), "frozen": ("freeze", "thaw")}
+
+
+@pytest.fixture
+def both(lab, node):
+    """Two nodes whose GPT partition is on."""
+    for name in ("n1", "n2"):
+        lab.on(name, WELL)
+        lab.on(name, CASES["an empty fstab and a GPT partition"][0])
+    yield lab
+    for name in ("n1", "n2"):
+        lab.on(name, WELL + "; rm -f /usr/local/sbin/swapoff")
+
+
+@pytest.mark.parametrize("plug", PLUGS)
+def test_a_node_that_is_lost_in_the_middle_ends_the_run(plug, both):
+    """While swapoff is at work on n1 its power is cut, or its time stops. n2 is not even looked at; when n1 is back, a second run finishes."""
+    lose, regain = PLUGS[plug]
+    both.on("n1", SLOW_SWAPOFF + "; chmod 755 /usr/local/sbin/swapoff; rm -f /run/at-work /run/go")
+    untouched = both.on("n2", STATE)
+    argv = [PLAYBOOK, "-i", "lab/hosts.sh", "playbooks/repair_swap.yml", "-e", json.dumps(IMPATIENT)]
+    with subprocess.Popen(argv, cwd=ROOT, env=both.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+        eventually("swapoff to be at work", lambda: both.ask("ssh", "n1", "test -e /run/at-work")[0] == 0 or run.poll() is not None)
+        both.do(lose, "n1")
+        said = run.communicate(timeout=900)[0]
+    assert run.returncode != 0 and "No further node is touched" in said, said
+    assert not re.search(r"\bn2\b", said), "the next node was looked at:\n" + said
+    assert both.on("n2", STATE) == untouched and both.on("n2", SWAPS) == "/dev/ubda1"
+    both.do(regain, "n1", timeout=900)
+    both.on("n1", "touch /run/go")
+    both.play("repair_swap", **IMPATIENT)
+    assert [both.on(name, SWAPS) for name in ("n1", "n2")] == ["", ""]
+
+
+# -- with a kubelet ------------------------------------------------------------------------------------------------------
+
+
+def test_a_kubelet_in_its_restart_loop_comes_back(cluster, tmp_path):
+    """An empty fstab and a GPT swap partition: after a reboot swap is on, and the kubelet ends as soon as it starts, for ever."""
+    nodes, node, only = Nodes(cluster.name), "n1", ("--limit", "n1")
+    ready = ("get", "node", node, "-o", "jsonpath={.status.conditions[?(@.type=='Ready')].status}")
+    well = nodes.kubectl(*ready)  # without Calico nodes are False; Unknown is one whose kubelet is silent
+    nodes.do("fault", node, "swap-returns")
+    try:
+        nodes.reboot(node)
+        assert nodes.on(node, SWAPS) == "/dev/ubda1"
+        eventually("the kubelet to give up", lambda: "running with swap on is not supported" in nodes.on(node, "journalctl -b -u kubelet --no-pager"), 600)
+        eventually("the node to be missed", lambda: nodes.kubectl(*ready) == "Unknown", 600)
+        red = nodes.preflight(tmp_path, *only, checks=("swap", "kubelet"))
+        assert {rule: red[rule] for rule in ("swap.active", "swap.returns", "kubelet.refuses_swap")} == dict.fromkeys(
+            ("swap.active", "swap.returns", "kubelet.refuses_swap"), "fail"
+        )
+        assert changed(nodes.play("repair_swap", *only)) == {node: 1}
+        eventually("the node to be as it was", lambda: nodes.kubectl(*ready) == well, 600)
+        nodes.reboot(node)
+        assert nodes.on(node, SWAPS) == ""
+        eventually("the node to be as it was", lambda: nodes.kubectl(*ready) == well, 900)
+        assert "it is proven that the next boot leaves it off" in nodes.play("repair_swap", *only)
+        green = nodes.preflight(tmp_path, *only, checks=("swap", "kubelet"))
+        assert "fail" not in green.values(), green
+    finally:
+        nodes.play("undo", *only, expect=(0, 2))
+        nodes.do("heal", node, "swap-returns")
