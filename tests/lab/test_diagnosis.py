@@ -78,6 +78,8 @@ def old_start(healed):
     healed.do("heal", ILL, "all")
     healed.kubectl("-n", "kube-system", "rollout", "undo", "daemonset/calico-node")
     renewed(healed)
+    rolling = {"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}}}
+    healed.kubectl("-n", "kube-system", "patch", "daemonset", "calico-node", "--patch", json.dumps(rolling))
 
 
 def renewed(cluster):
