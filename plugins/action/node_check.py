@@ -10,7 +10,7 @@ import time
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-from ..plugin_utils import _judge
+from ..plugin_utils import _judge, _targets
 from ..plugin_utils._policy import PolicyError, policy
 from ..plugin_utils._rules import RULES
 
@@ -19,6 +19,9 @@ ARGUMENTS = {
     "checks": {"type": "list", "elements": "str", "default": ["*"]},
     "exclude": {"type": "list", "elements": "str", "default": []},
     "policy": {"type": "dict", "default": {}},
+    "targets": {"type": "dict", "default": {}},
+    "peers": {"type": "bool", "default": False},
+    "cluster_results": {"type": "str", "default": "nodecare_cluster_check"},
     "timeout": {"type": "float", "default": 5.0},
     "return_facts": {"type": "bool", "default": True},
 }
@@ -41,7 +44,9 @@ class ActionModule(ActionBase):
         except (_judge.SelectionError, PolicyError) as error:
             raise AnsibleActionFail(str(error)) from None
         node = task_vars["inventory_hostname"]
-        answer, sent, received = self._read(_judge.areas(chosen, checked), arguments["timeout"], task_vars)
+        areas = _judge.areas(chosen, checked)
+        targets = _whom(arguments, checked, task_vars) if "path" in areas else {}
+        answer, sent, received = self._read({"checks": areas, "timeout": arguments["timeout"], "targets": targets}, task_vars)
         facts = answer.get("facts")
         if answer.get("failed") or not isinstance(facts, dict):
             why = _reason(answer)
@@ -52,11 +57,11 @@ class ActionModule(ActionBase):
         result = {"changed": False, "findings": findings, "summary": _judge.summary(findings), "policy": arguments["policy"]}
         return {**result, "facts": facts} if arguments["return_facts"] else result
 
-    def _read(self, areas, timeout, task_vars):
+    def _read(self, wanted, task_vars):
         """One round trip, with the controller's clock on both sides of it."""
         self.span = None
         sent = time.time()
-        answer = self._execute_module(module_name="nodecare.kubernetes.node_check", module_args={"checks": areas, "timeout": timeout}, task_vars=task_vars)
+        answer = self._execute_module(module_name="nodecare.kubernetes.node_check", module_args=wanted, task_vars=task_vars)
         return answer, *(self.span or (sent, time.time()))
 
     def _low_level_execute_command(self, *arguments, **options):
@@ -66,6 +71,19 @@ class ActionModule(ActionBase):
         if SCHEMA in said.get("stdout", ""):
             self.span = sent, time.time()
         return said
+
+
+def _whom(arguments, checked, task_vars):
+    """Which other machines this one asks: those that are given, else those that the cluster, or the play where it is asked for, knows."""
+    own = task_vars["inventory_hostname"]
+    result = task_vars.get(arguments.get("cluster_results") or "")
+    known = {}
+    if isinstance(result, dict) and result.get("cluster"):
+        known = _targets.of_cluster(own, [str(task_vars.get("ansible_host") or own)], result["cluster"], bool(checked.networks.get("calico")))
+    elif arguments.get("peers"):
+        hosts = task_vars["hostvars"]
+        known = _targets.of_play(own, {name: hosts.raw_get(name).get("ansible_host", name) for name in task_vars["ansible_play_hosts_all"]})
+    return {**known, **{name: value for name, value in (arguments.get("targets") or {}).items() if value}}
 
 
 def _reason(answer):

@@ -105,6 +105,16 @@ options:
       size:
         description: How large a packet must be able to pass whole towards O(targets.peers), in bytes. Without it, as large as the link allows.
         type: int
+  peers:
+    description:
+      - Whether the hosts of the play ask each other, at their C(ansible_host), where no cluster was read that tells who the nodes are.
+      - Off by default, since a play may hold hosts that are no nodes, and their addresses may be for administration only.
+    type: bool
+    default: false
+  cluster_results:
+    description: The variable in which M(nodecare.kubernetes.cluster_check) was registered. From it O(targets) are chosen, where they are not given.
+    type: str
+    default: nodecare_cluster_check
   timeout:
     description: How many seconds each look at a daemon, file system or program may take. A whole reading takes at most
       four times as long.
@@ -216,6 +226,8 @@ def main():
                     "size": {"type": "int"},
                 },
             },
+            "peers": {"type": "bool", "default": False},
+            "cluster_results": {"type": "str", "default": "nodecare_cluster_check"},
             "timeout": {"type": "float", "default": 5.0},
             "return_facts": {"type": "bool", "default": True},
         },
