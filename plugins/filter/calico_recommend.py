@@ -148,7 +148,7 @@ from ..plugin_utils._calico._settings import host_ip_variable
 from ..plugin_utils._calico._versions import VersionError
 from ..plugin_utils._calico._versions import version as numbers
 from ..plugin_utils._policy import Policy
-from ..plugin_utils._rules.calico._here import NEEDS, USES, Here
+from ..plugin_utils._rules.calico._here import NEEDS, USES, look_at
 from ..plugin_utils._site import plain
 
 NAME = "nodecare.kubernetes.calico_recommend"
@@ -208,8 +208,8 @@ def _version(text):
 
 
 def _machine(name, view, networks, family, by_default_route):
-    here = Here([_at(view, path) for path in (*NEEDS, *USES)], Policy(networks={"calico": networks} if networks else {}), name)
-    machine = here.machine(family)
+    here = look_at([_at(view, path) for path in (*NEEDS, *USES)], Policy(networks={"calico": networks} if networks else {}))
+    machine = here.machine(family, name)
     if machine.wanted.ip and not machine.wanted.sure and not by_default_route:
         return machine._replace(wanted=machine.wanted._replace(ips=(), why=HINT % machine.wanted.by))
     return machine

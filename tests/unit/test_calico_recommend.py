@@ -210,7 +210,8 @@ def test_how_it_is_set(install, more, words):
 def test_variables_as_the_kubelet_replaces_them():
     env = {"NODEIP": {"from": "field status.hostIP"}, "DEV": "eth0", "HIDDEN": {"from": "configMap site dev"}, "NODE": {"from": "field spec.nodeName"}}
     said = {
-        text: expanded(text, env, {"name": "n1"}, ["10.0.0.11"]) for text in ("can-reach=$(NODEIP)", "a$$(DEV)b", "$(DEV)$", "$(NONE)", "$(HIDDEN)", "$(NODE)")
+        text: expanded(text, env, {"name": "n1"}, lambda: ["10.0.0.11"])
+        for text in ("can-reach=$(NODEIP)", "a$$(DEV)b", "$(DEV)$", "$(NONE)", "$(HIDDEN)", "$(NODE)")
     }
     assert list(said.values()) == ["can-reach=10.0.0.11", "a$(DEV)b", "eth0$", "$(NONE)", None, "n1"]
-    assert expanded("$(NODEIP)", env, None, []) is None
+    assert expanded("$(NODEIP)", env, None, list) is None

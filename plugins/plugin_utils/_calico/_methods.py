@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from . import _re2
@@ -59,15 +60,21 @@ class Filter(NamedTuple):
 
     def verdict(self, name):
         """Why a link is passed over by its name, or None; a pattern is only named, the decision is that of all together, as in Calico."""
-        included, excluded_by = _any(self.include), _any(self.exclude)
-        if included and not included(name):
-            return "none of %s is found in its name" % ", ".join(self.include)
-        if excluded_by and excluded_by(name):
-            return "its name is excluded by %s" % next((one for one in self.exclude if _alone(one)(name)), "the exclusions")
-        return None
+        return _verdict(self.include, self.exclude, name)
 
     def within(self, ip):
         return not self.inside or any(ip in one for one in self.inside)
+
+
+@lru_cache(maxsize=1 << 14)
+def _verdict(include, exclude, name):
+    """Many nodes have links of the same names."""
+    included, excluded_by = _any(include), _any(exclude)
+    if included and not included(name):
+        return "none of %s is found in its name" % ", ".join(include)
+    if excluded_by and excluded_by(name):
+        return "its name is excluded by %s" % next((one for one in exclude if _alone(one)(name)), "the exclusions")
+    return None
 
 
 def detect(method, asked):

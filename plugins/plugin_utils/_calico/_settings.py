@@ -67,11 +67,11 @@ class Silence(NamedTuple):
     unread: bool = False
 
 
-def settings(policy, calico=None, nodes=None, node=None, other=None, internal=()):
+def settings(policy, calico=None, nodes=None, node=None, other=None, internal=tuple):
     """({family: Setting}, None), or (None, Silence).
 
     ``calico`` and ``nodes`` are those of the cluster facts, ``node`` is this machine's Node, ``other`` the name of another
-    pod network that the machine has, ``internal`` the InternalIPs that it has or will have.
+    pod network that the machine has, ``internal`` gives the InternalIPs that it has or will have.
     """
     if calico and (calico.get("install") or {}).get("kind") not in (None, "none"):
         return _of_cluster(calico, node, policy, internal)
@@ -145,7 +145,7 @@ def _part(text, env, node, internal):
 def _of_field(source, node, internal):
     """calico-node is in the host's network: its pod has the host's addresses, and these are the Node's InternalIPs."""
     if OF_THE_NODE.match(source):
-        return str(internal[0]) if internal else None
+        return next(map(str, internal()), None)
     if source == "field spec.nodeName":
         return (node or {}).get("name")
     return None

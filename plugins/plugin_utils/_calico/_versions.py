@@ -70,6 +70,7 @@ def passes_over(name, known):
     return _passed_over(excluded(known))(name)
 
 
+@lru_cache(maxsize=4096)
 def passes_over_since(name):
     """The release from which on every one passes such a name over, or None."""
     first = None

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import ipaddress
+from functools import lru_cache
 from typing import NamedTuple
 
 from .._cluster import is_ready
 from .._links import POD_NETWORK
+from .._same import Same
 from ._host import is_global_unicast, parsed_either
 from ._reach import default_source
 
@@ -49,7 +51,7 @@ def wanted(host, family, node=None, nodes=(), networks=(), named=(), kubelet_ip=
         return _inside(host, family, named, CALICOS)
     internal = [ip for ip in map(_ip, (node or {}).get("internal_ips") or ()) if ip and ip.version == family]
     if internal:
-        twins = [one["name"] for one in nodes or () if str(internal[0]) in (one.get("internal_ips") or ()) and _is_another(one, node)]
+        twins = [name for name in _living(Same((nodes,))).get(str(internal[0]), ()) if name != node["name"]]
         if not twins:
             return Wanted(tuple(internal), "its InternalIP")
         if not networks:
@@ -59,9 +61,14 @@ def wanted(host, family, node=None, nodes=(), networks=(), named=(), kubelet_ip=
     return of_kubelet(host, family, kubelet_ip, own_names)
 
 
-def _is_another(one, node):
-    """A Node that is NotReady may be left over from this very machine."""
-    return one["name"] != node["name"] and is_ready(one) is not False
+@lru_cache(maxsize=4)
+def _living(same):
+    """{InternalIP: names} of the Nodes, but for those that are NotReady: such a one may be left over from the very machine that is asked about."""
+    found = {}
+    for node in same[0] or ():
+        for ip in (node.get("internal_ips") or ()) if is_ready(node) is not False else ():
+            found.setdefault(ip, []).append(node["name"])
+    return found
 
 
 def of_kubelet(host, family, kubelet_ip="", own_names=()):

@@ -41,7 +41,7 @@ def stray_bridge(present, routes, declared, docker, podman, libvirt, cni, calico
 
 def _of_calico(policy, calico, nodes, cni):
     """{family: how Calico is told to find an address}, where the cluster or the policy says so."""
-    known = settings(policy, calico, nodes, None, other_network(cni), ("its InternalIP",))[0] or {}
+    known = settings(policy, calico, nodes, None, other_network(cni), lambda: ["its InternalIP"])[0] or {}
     return {family: one for family, one in known.items() if not one.unknown}
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from ..._calico._commands import set_method
 from ..._calico._foreseen import foreseen
@@ -14,6 +14,7 @@ from ..._calico._recommend import Machine, recommend
 from ..._calico._settings import host_ip_variable, settings
 from ..._calico._wanted import of_kubelet, wanted
 from ..._links import other_network
+from ..._same import Same
 from .._rule import by_hand
 
 NEEDS = ("links.present",)
@@ -26,12 +27,23 @@ STORED = {4: "ipv4", 6: "ipv6"}
 UNKNOWN_VERSIONS = ("3.24.6", "")  # the last release that minds bridges, and the newest
 
 
-class Here:
-    """``facts`` are those at NEEDS and USES, in their order."""
+def look_at(facts, policy):
+    """``facts`` are those at NEEDS and USES, in their order. Several rules look at the same node, and its answers serve all of them."""
+    return _here(Same((*facts, policy)))
 
-    def __init__(self, facts, policy, name="this node"):
+
+@lru_cache(maxsize=2048)
+def _here(same):
+    return Here(same[:-1], same[-1])
+
+
+class Here:
+    """What is known of one node and, worked out once, what follows from it."""
+
+    def __init__(self, facts, policy):
         self.present, routes, ip_rules, cni, kubelet, own, self.problems, self.calico, self.nodes, self.node = facts
-        self.name, self.policy, self.cni = name, policy, cni
+        self.policy, self.cni = policy, cni
+        self.told = {}
         self.links = {"present": self.present, "routes": routes, "ip_rules": ip_rules}
         self.kubelet_ip = (kubelet or {}).get("node_ip")
         self.own_names = (own or {}).get("own")
@@ -50,7 +62,7 @@ class Here:
 
     @cached_property
     def _settings(self):
-        return settings(self.policy, self.calico, self.nodes, self.node, other_network(self.cni), self.internal or ())
+        return settings(self.policy, self.calico, self.nodes, self.node, other_network(self.cni), lambda: self.internal or ())
 
     @property
     def silence(self):
@@ -87,6 +99,12 @@ class Here:
 
     def foreseen(self, family, others=None):
         """What calico-node would do at its next start; ``unknown`` where the version decides and is not known."""
+        asked = (family, tuple(sorted((others or {}).items())))
+        if asked not in self.told:
+            self.told[asked] = self._settled(family, others)
+        return self.told[asked]
+
+    def _settled(self, family, others):
         setting = self.setting(family)
         versions = [setting.version] if setting.version else UNKNOWN_VERSIONS
         said = [self._foreseen(setting, version, others or {}) for version in versions]
@@ -111,22 +129,25 @@ class Here:
             poll_interval=setting.poll,
         )
 
-    def machine(self, family):
-        return Machine(self.name, self.host, self.wanted(family), self.internal)
+    def machine(self, family, name):
+        return Machine(name, self.host, self.wanted(family), self.internal)
 
 
 class Adviser:
     """Which method would be right for all of these nodes; asked only where one of them is wrong."""
 
     def __init__(self, heres, policy):
+        """``heres`` are the nodes by their names."""
         self.heres, self.policy, self.known = heres, policy, {}
+        self.names = {one: name for name, one in heres.items()}
 
     def advice(self, setting):
         family = setting.family
         if family not in self.known:
             networks = self.policy.networks.get("calico") or self.policy.networks.get("nodes") or ()
-            machines = [one.machine(family) for one in self.heres if one.present]
-            self.known[family] = recommend(machines, setting.numbers, family, networks, (), host_ip_variable(self.heres[0].calico))
+            machines = [one.machine(family, name) for name, one in self.heres.items() if one.present]
+            calico = next(iter(self.names)).calico
+            self.known[family] = recommend(machines, setting.numbers, family, networks, (), host_ip_variable(calico))
         return self.known[family]
 
     def evidence(self, here, setting):
@@ -136,7 +157,7 @@ class Adviser:
             "recommended": found.method or None,
             "steady": found.steady,
             "refused": found.refused(),
-            "proof": {row.method: row.answers[here.name].address or None for row in found.rows if here.name in row.answers},
+            "proof": {row.method: row.answers[self.names[here]].address or None for row in found.rows if self.names.get(here) in row.answers},
             "nodes": len(self.heres),
             **({"why_not": found.why} if found.why else {}),
         }

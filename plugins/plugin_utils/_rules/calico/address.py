@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..._calico._host import is_global_unicast
 from .._rule import across, by_hand, fail, passed, proven, rule, skip, unknown, warn
-from ._here import NEEDS, USES, Adviser, Here, candidates, taken
+from ._here import NEEDS, USES, Adviser, candidates, look_at, taken
 
 TOOLS = (*USES, "links.docker", "links.podman")
 
@@ -158,10 +158,10 @@ def _otherwise(here, setting, adviser):
 def _alone(judge, facts, more=()):
     """One node by itself; which method would be right for all of them is only known where they are compared."""
     *known, policy = facts
-    here = Here(known, policy)
+    here = look_at(known, policy)
     if here.silence:
         return (unknown if here.silence.unread else skip)(here.silence.why)
-    return _verdicts(judge, here, Adviser([here], policy), more) or [skip("Calico looks for no address here")]
+    return _verdicts(judge, here, Adviser({"this node": here}, policy), more) or [skip("Calico looks for no address here")]
 
 
 def _verdicts(judge, here, adviser, more):
@@ -174,8 +174,8 @@ def _verdicts(judge, here, adviser, more):
 def _together(judge, nodes, policy, more=0):
     """What is wrong, with the method that is right for all nodes; where nothing is, what each was told alone stands."""
     cut = len(NEEDS) + len(USES)
-    heres = {name: Here(facts[:cut], policy, name) for name, facts in nodes.items()}
+    heres = {name: look_at(facts[:cut], policy) for name, facts in nodes.items()}
     heard = {name: here for name, here in heres.items() if not here.silence}
-    adviser = Adviser(list(heard.values()), policy)
+    adviser = Adviser(heard, policy)
     found = {name: _verdicts(judge, here, adviser, nodes[name][cut : cut + more]) for name, here in heard.items()}
     return {name: verdicts for name, verdicts in found.items() if any(one.status in ("fail", "warn") for one in verdicts)}

@@ -29,7 +29,7 @@ def method_not_effective(calico, nodes, policy):
     The operator puts back what somebody sets on the DaemonSet, and refuses an Installation that names two methods, as a merge patch
     leaves it. A DaemonSet whose pods are not replaced goes on with the old method.
     """
-    known, silence = settings(policy, calico, nodes, None, None, ("its InternalIP",))
+    known, silence = settings(policy, calico, nodes, internal=lambda: ["its InternalIP"])
     if silence or known[4].by != "the cluster":
         return (unknown if silence and silence.unread else skip)(silence.why if silence else "the cluster has no Calico")
     found = []

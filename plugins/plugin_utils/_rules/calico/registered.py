@@ -14,7 +14,7 @@ from ..._calico._commands import daemonset
 from ..._calico._host import parsed_either
 from ..._declared import threshold
 from .._rule import across, by_hand, fail, passed, skip, unknown, warn
-from ._here import NEEDS, USES, Adviser, Here, candidates, taken
+from ._here import NEEDS, USES, Adviser, candidates, look_at, taken
 
 STALE = threshold("calico_stale_hours", 24.0, "Hours for which a Node that no machine of the run stands for may be NotReady before it counts as left over.")
 FAMILIES = (4, 6)
@@ -30,8 +30,8 @@ def registered_wrong_address(nodes, policy):
     It may come from a link that was there at an earlier start, or be kept from before the node got another address. This is the
     node that is ill, though the others complain: "BGP not established with" that address.
     """
-    heres = {name: Here(facts[2:], policy, name) for name, facts in nodes.items()}
-    adviser = Adviser([here for here in heres.values() if not here.silence and here.present], policy)
+    heres = {name: look_at(facts[2:], policy) for name, facts in nodes.items()}
+    adviser = Adviser({name: here for name, here in heres.items() if not here.silence and here.present}, policy)
     return {name: list(_registered(here, adviser)) for name, here in heres.items()}
 
 
@@ -125,7 +125,7 @@ def address_conflict(nodes, policy):
     may also be one that is gone, whose Node object was never deleted.
     """
     parties = [Party(name, facts, policy) for name, facts in nodes.items()]
-    adviser = Adviser([one.here for one in parties if one.here.present and not one.here.silence], policy)
+    adviser = Adviser({one.name: one.here for one in parties if one.here.present and not one.here.silence}, policy)
     holders = Holders(parties)
     return {one.name: _conflict(one, holders, adviser) for one in parties}
 
@@ -135,7 +135,7 @@ class Party:
 
     def __init__(self, name, facts, policy):
         *known, identity = facts
-        self.name, self.here = name, Here(known, policy, name)
+        self.name, self.here = name, look_at(known, policy)
         self.machine = (identity or {}).get("boot_id") or name
         self.node_name = (self.here.node or {}).get("name") or name
 

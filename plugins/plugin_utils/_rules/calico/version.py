@@ -12,7 +12,7 @@ from ..._calico._re2 import Refused, Untold
 from ..._calico._versions import masks_the_internal_ip, passes_over_since
 from ..._calico._versions import version as numbers
 from .._rule import by_hand, fail, passed, rule, skip, unknown, warn
-from ._here import NEEDS, USES, Here
+from ._here import NEEDS, USES, look_at
 
 UPGRADE = by_hand("upgrade Calico to %(fixed)s or newer; until then set the method that calico.wrong_address recommends", disruptive=True)
 READINESS_WANTS_ALL = (((3, 2, 0), (3, 2, 6)), ((3, 3, 0), (3, 6, 0)))
@@ -33,7 +33,7 @@ def version(*facts):
     filtering where Felix ends over it, and a dead peer where readiness wants all of them.
     """
     *known, sysctls, policy = facts
-    here = Here(known, policy)
+    here = look_at(known, policy)
     if here.silence:
         return (unknown if here.silence.unread else skip)(here.silence.why)
     settings = here.families
@@ -84,9 +84,11 @@ def _loose_filter(here, setting, sysctls):
 def _dead_peer(here, setting):
     calico = here.calico or {}
     meshed = calico.get("backend") == "bird" and (calico.get("bgp") or {}).get("mesh")
+    if not meshed or not any(since <= setting.numbers < until for since, until in READINESS_WANTS_ALL):
+        return
     dead = [node["name"] for node in here.nodes or () if _cluster.is_ready(node) is False and _cluster.registered(node)]
     own = (here.node or {}).get("name")
-    if meshed and [name for name in dead if name != own] and any(since <= setting.numbers < until for since, until in READINESS_WANTS_ALL):
+    if [name for name in dead if name != own]:
         message = "Calico %s calls calico-node ready only with all BGP peers, and %s is down" % (setting.version, _cluster.listed(dead))
         remedy = by_hand("upgrade Calico to %(fixed)s or newer, or bring back or delete the Nodes that are down")
         yield warn(message, remedy, fault="readiness", version=setting.version, fixed="3.6.0", nodes=dead[:10])
