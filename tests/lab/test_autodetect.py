@@ -14,6 +14,7 @@ from itertools import islice
 import layouts
 import pytest
 from ansible_collections.nodecare.kubernetes.plugins.filter.calico_autodetect import calico_autodetect
+from ansible_collections.nodecare.kubernetes.plugins.filter.calico_recommend import calico_recommend
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._calico import _re2, _versions
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._calico._stability import NEWCOMERS
 from predicted import differences
@@ -83,6 +84,38 @@ def test_what_comes_later_takes_over_where_we_say_so(programs, version):
         got = layouts.in_a_namespace(lambda name=name: before_and_after(name))
         threats = calico_autodetect({"links": got["facts"]}, version=version)["threats"]
         assert (got["cidr"] == "10.200.0.1/16") == any(one.startswith("%s makes %s " % (who, name)) for one in threats), (name, got["cidr"], threats)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_is_recommended(programs, version):
+    """Whichever address of a node is the right one: by the method that is recommended, Calico's own code takes it."""
+
+    def compared(seed):
+        commands, _questions = layouts.layout(seed)
+        layouts.configured(commands)
+        facts, answers = layouts.in_a_quiet_moment(lambda: list(recommended(layouts.probed(), version, programs[version])))
+        return {"facts": facts, "answers": answers}
+
+    methods = {}
+    for seed in range(FIRST, FIRST + COUNT // 5):
+        got = layouts.in_a_namespace(lambda seed=seed: compared(seed))
+        for wanted, method, answer in got["answers"]:
+            assert answer["cidr"].partition("/")[0] == wanted, (seed, wanted, method, answer)
+            methods[method.partition("=")[0]] = methods.get(method.partition("=")[0], 0) + 1
+    assert len(methods) >= 2 and sum(methods.values()) >= COUNT // 5, methods
+
+
+def recommended(facts, version, program):
+    """(the address that is wanted, the method for it, Calico's answer) for some of the node's addresses, with and without a Node of it."""
+    held = [one["ip"] for link in facts["present"]["links"] for one in link["addresses"] if ":" not in one["ip"]]
+    for wanted in list(dict.fromkeys(held))[:4]:
+        for internal in ([wanted], None):
+            cluster = {"nodes": [{"name": "n", "internal_ips": internal}], "problems": []} if internal else None
+            network = [] if internal else ["%s/32" % wanted]
+            said = calico_recommend({"n": {"links": facts, "taken": {"hostname": "n"}}}, version, cluster=cluster, network=network)
+            if said["method"]:
+                (answer,) = layouts.asked(program, [{"method": said["method"], "family": 4, "internal": internal}])
+                yield wanted, said["method"], answer
 
 
 def test_patterns(programs):
