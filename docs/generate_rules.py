@@ -164,6 +164,7 @@ def uses_thresholds(rule):
     used, seen, waiting = set(), set(), [rule.alone, rule.across, rule.of_cluster]
     while waiting:
         one = waiting.pop()
+        one = getattr(one, "__wrapped__", one)  # what is remembered
         if isinstance(one, str):
             used |= {one} & set(_policy.THRESHOLDS)
         elif isinstance(one, (list, tuple, set, frozenset)):
