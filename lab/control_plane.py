@@ -85,7 +85,7 @@ class ControlPlane:
             self.start_member(name)
         seconds = wait_until("the control plane", self.ready, READY_LIMIT)
         # Without it the API server may not ask kubelets for logs and exec.
-        self._grant("nodecare-lab:kubelet-api", "system:kubelet-api-admin", "kube-apiserver-kubelet-client")
+        self.grant("nodecare-lab:kubelet-api", "system:kubelet-api-admin", "kube-apiserver-kubelet-client")
         say("control plane ready after %.0f s" % seconds)
 
     def ready(self) -> bool:
@@ -139,6 +139,10 @@ class ControlPlane:
     def knows(self, node: str) -> bool:
         return succeeds(*self._own("kubectl", "get", "node", node), timeout=10)
 
+    def grant(self, name: str, role: str, user: str) -> None:
+        if not succeeds(*self._own("kubectl", "get", "clusterrolebinding", name)):
+            self.ask("create", "clusterrolebinding", name, "--clusterrole=" + role, "--user=" + user)
+
     def _own(self, *words: Word) -> list[str]:
         program, *arguments = words
         return self._inside(program, "--kubeconfig", self.kubeconfig, *arguments)
@@ -146,10 +150,6 @@ class ControlPlane:
     def _inside(self, program: Word, *arguments: Word) -> list[str]:
         """One of Kubernetes' programs as the control plane's own."""
         return self.space.inside("setpriv", "--regid", OWN_GROUP, "--clear-groups", self.programs / str(program), *arguments, network_only=True)
-
-    def _grant(self, name: str, role: str, user: str) -> None:
-        if not succeeds(*self._own("kubectl", "get", "clusterrolebinding", name)):
-            self.ask("create", "clusterrolebinding", name, "--clusterrole=" + role, "--user=" + user)
 
     def _credentials(self) -> None:
         config = self.place / "kubeadm.yaml"

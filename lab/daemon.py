@@ -54,6 +54,11 @@ class Daemon:
         return bool(self._processes())
 
     @property
+    def outer(self) -> int | None:
+        """The program itself, as the machine sees it."""
+        return next(iter(self._processes()), None)
+
+    @property
     def inner(self) -> int | None:
         """The first process of the program's own PID namespace, where it has one."""
         processes = self._processes()

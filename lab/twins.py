@@ -12,6 +12,8 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from .calico import calico
 from .control_plane import ControlPlane
 from .daemon import Daemon
 from .pod_images import root
-from .shell import LabError, need, say, wait_until
+from .shell import LabError, need, say, succeeds, wait_until
 from .space import Space
 
 MOST = 9
@@ -54,9 +56,28 @@ mount -t overlay overlay -o "lowerdir=$lower,upperdir=upper,workdir=work" root
 mkdir -p root/dev
 for one in dev sys; do mount --rbind /$one root/$one; done
 mount -t tmpfs run root/run
+mkdir -p root/run/secrets/kubernetes.io; cp -r serviceaccount root/run/secrets/kubernetes.io/
 exec unshare --pid --fork --kill-child --mount-proc="$place/root/proc" chroot root env -i "$@" start_runit
 """ % {"nic": NIC}
 OLD_PROGRAM = "usr/bin/calico-node-old"
+# An old start asks the API server as its pod's account would, whatever kubeconfig it has.
+ACCOUNT = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "twin", "namespace": "kube-system"}}
+KEPT = ("IPv4Address", "IPv4IPIPTunnelAddr", "IPv4VXLANTunnelAddr", "Interfaces")  # what Calico writes down of a node
+FELIX_LIMIT, LIVE_LIMIT = 600, 120
+# Runs in the twin's network with this machine's Python: says when, in seconds since this machine's boot, Felix says that it lives.
+FELIX = """
+import socket, time
+while True:
+    try:
+        with socket.create_connection(("127.0.0.1", 9099), 1) as link:
+            link.sendall(b"GET /liveness HTTP/1.0\\r\\n\\r\\n")
+            if b" 20" in link.recv(100)[:15]:
+                print(time.clock_gettime(time.CLOCK_BOOTTIME))
+                break
+    except OSError:
+        pass
+    time.sleep(0.03)
+"""
 
 
 @dataclass(frozen=True)
@@ -86,6 +107,8 @@ class Twin:
             return
         shutil.rmtree(self.place, ignore_errors=True)
         _write(self.place / "upper/etc/calico/kubeconfig", plane.kubeconfig.read_text())
+        _write(self.place / "serviceaccount/token", plane.ask("-n", "kube-system", "create", "token", "twin", "--duration=24h").strip())
+        _write(self.place / "serviceaccount/ca.crt", (plane.pki / "ca.crt").read_text())
         if old:
             _write(self.place / "upper" / OLD_PROGRAM, autodetect.calico_node_322().read_bytes(), 0o755)
             for script in ("etc/rc.local", "etc/service/available/monitor-addresses/run"):
@@ -100,6 +123,28 @@ class Twin:
             raise LabError("twin %s does not run; its last words:\n%s" % (self.name, self.daemon.last_words()))
         return ["nsenter", "--target", str(inner), "--net", "--mount", "--pid", "--uts", "--root", "--wd", "env", "PATH=" + ENVIRONMENT["PATH"], *argv]
 
+    def first(self) -> int | None:
+        """The first process of the twin's own PID namespace, which becomes calico-node's start-up."""
+        outer, inner = self.daemon.outer, self.daemon.inner
+        try:
+            return inner if outer and inner and os.readlink("/proc/%d/ns/pid" % outer) != os.readlink("/proc/%d/ns/pid" % inner) else None
+        except OSError:
+            return None
+
+    def times(self) -> dict[str, float]:
+        """Seconds from the start of its first process until Felix answers on 9099, and until Calico's own liveness probe is content."""
+        wait_until("%s to begin" % self.name, lambda: self.first() is not None, 30, 0.01)
+        first = self.first()
+        begun = int(Path("/proc/%d/stat" % first).read_text().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+        watching = subprocess.Popen(["nsenter", "--target", str(first), "--net", sys.executable, "-c", FELIX], stdout=subprocess.PIPE, text=True)
+        try:
+            self.daemon.wait(lambda: watching.poll() is not None, FELIX_LIMIT)
+            felix = float(watching.communicate()[0])
+        finally:
+            watching.kill()
+        wait_until("%s to live" % self.name, lambda: succeeds(*self.inside("calico-node", "-felix-live", "-bird-live")), LIVE_LIMIT, 0.1)
+        return {"felix": round(felix - begun, 2), "live": round(time.clock_gettime(time.CLOCK_BOOTTIME) - begun, 2)}
+
     def established(self) -> int | None:
         """How many peers BIRD has a session with; None while the twin still makes itself a place to run in."""
         if self.daemon.running and self.daemon.inner is None:
@@ -112,6 +157,10 @@ def commands(command) -> None:
     made = command("twins", start, "so many Calico nodes in network namespaces, without guests; those that run stay as they are")
     made.add_argument("count", type=int, metavar="N")
     made.add_argument("--old-calico-start", action="store_true", help="let them choose their address as an old Calico did; do not wait for their mesh")
+    made = command("twin-restart", restart, "a twin anew; prints, as JSON, after how many seconds Felix answers and Calico's liveness probe is content")
+    made.add_argument("twin")
+    made.add_argument("--first", action="store_true", help="as if Calico had never seen this node")
+    made.add_argument("--old-calico-start", action="store_true", help="with the start-up of an old Calico")
     made = command("in", execute, "a command in a twin", prefix_chars="\0", add_help=False)
     made.add_argument("twin")
     made.add_argument("words", nargs=argparse.REMAINDER)
@@ -128,6 +177,8 @@ def start(arguments: argparse.Namespace, space: Space) -> None:
         space.note("control-plane", asdict(plane.plan))
         plane.start()
         network.define(plane, parts)
+        plane.ask(*network.APPLY, stdin=json.dumps(ACCOUNT))
+        plane.grant("nodecare-lab:twins", "cluster-admin", "system:serviceaccount:kube-system:twin")
         twins = [Twin(space, number) for number in range(1, arguments.count + 1)]
         for twin in twins:
             plane.ask(*network.APPLY, stdin=json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": twin.name}}))
@@ -139,8 +190,23 @@ def start(arguments: argparse.Namespace, space: Space) -> None:
             say("the twins' mesh is established after %.0f s" % seconds)
 
 
+def restart(arguments: argparse.Namespace, space: Space) -> None:
+    twin = _named(space, arguments.twin)
+    with space.at_work():
+        plane = ControlPlane(space)
+        twin.daemon.kill()
+        if arguments.first:
+            plane.ask("annotate", "node", twin.name, *["projectcalico.org/%s-" % one for one in KEPT])
+        twin.start(root(plane.plan.kubernetes), plane, arguments.old_calico_start)
+        print(json.dumps(twin.times()))
+
+
+def _named(space: Space, name: str) -> Twin:
+    return Twin(space, int(name.removeprefix("t")))
+
+
 def execute(arguments: argparse.Namespace, space: Space) -> None:
-    command = Twin(space, int(arguments.twin.removeprefix("t"))).inside(*arguments.words)
+    command = _named(space, arguments.twin).inside(*arguments.words)
     os.execvp(command[0], command)
 
 
