@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the nodecare contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PRIVATE. How calico-node is told to find a node's address: by the cluster where it was read, else by the policy."""
+"""PRIVATE. How calico-node is told to find a node's address: by the cluster where it was read, else as it runs here, else by the policy."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ METHODS = {
     ),
     6: threshold("calico_method6", "", "The IPv6 autodetection method of the Calico that is to run. Without it, it registers no IPv6 addresses."),
 }
+RUNNING = "the running calico-node"
 OTHER = "this node's pod network is %s; only Calico chooses an address in this way"
 OF_THE_NODE = re.compile(r"field status\.(hostIP|podIP)s?$")
 
@@ -67,23 +68,32 @@ class Silence(NamedTuple):
     unread: bool = False
 
 
-def settings(policy, calico=None, nodes=None, node=None, other=None, internal=tuple):
+def settings(policy, calico=None, nodes=None, node=None, other=None, internal=tuple, running=None):
     """({family: Setting}, None), or (None, Silence).
 
     ``calico`` and ``nodes`` are those of the cluster facts, ``node`` is this machine's Node, ``other`` the name of another
-    pod network that the machine has, ``internal`` gives the InternalIPs that it has or will have.
+    pod network that the machine has, ``internal`` gives the InternalIPs that it has or will have, and ``running`` is the
+    environment of the calico-node that runs on it.
     """
     if calico and (calico.get("install") or {}).get("kind") not in (None, "none"):
-        return _of_cluster(calico, node, policy, internal)
+        return _of_environment("the cluster", calico.get("env"), calico.get("backend"), calico.get("version") or policy[VERSION], node, internal)
+    if calico is None and nodes is None and running:
+        backend = running.get("CALICO_NETWORKING_BACKEND")
+        return _of_environment(RUNNING, running, backend, policy[VERSION], node, internal)
+    silence = _silence(policy, calico, nodes, other)
+    return (None, silence) if silence else (_of_policy(policy), None)
+
+
+def _silence(policy, calico, nodes, other):
     if calico is None and nodes is not None:
-        return None, Silence("what the cluster says about Calico could not be read", unread=True)
+        return Silence("what the cluster says about Calico could not be read", unread=True)
     if calico is None and other:
-        return None, Silence(OTHER % other)
-    if not any(policy[name] for name in (VERSION, *METHODS.values())):
-        if calico is not None:
-            return None, Silence("the cluster has no Calico")
-        return None, Silence("no cluster was read, and the policy names neither calico_version nor calico_method")
-    return _of_policy(policy)
+        return Silence(OTHER % other)
+    if any(policy[name] for name in (VERSION, *METHODS.values())):
+        return None
+    if calico is not None:
+        return Silence("the cluster has no Calico")
+    return Silence("no cluster was read, no calico-node runs here, and the policy names neither calico_version nor calico_method")
 
 
 def _of_policy(policy):
@@ -93,21 +103,20 @@ def _of_policy(policy):
     found = {4: first}
     if policy[METHODS[6]]:
         found[6] = first._replace(family=6, method=policy[METHODS[6]], assumed=False)
-    return found, None
+    return found
 
 
-def _of_cluster(calico, node, policy, internal):
-    said = calico.get("version") or policy[VERSION]
+def _of_environment(by, env, backend, said, node, internal):
     version = _checked(said)
-    if calico.get("backend") == "none" and (not version or skips_without_backend(numbers(version))):
+    if backend == "none" and (not version or skips_without_backend(numbers(version))):
         return None, Silence("Calico only enforces policies here: without networking of its own it looks for no address")
-    env = calico.get("env")
     if env is None:
         return None, Silence("the environment of calico-node could not be read", unread=True)
-    return {family: _of_environment(family, env, version, _version_unknown(version, said), node, internal) for family in (4, 6)}, None
+    unknown = _version_unknown(version, said)
+    return {family: _of_family(family, env, version, unknown, node, internal)._replace(by=by) for family in (4, 6)}, None
 
 
-def _of_environment(family, env, version, unknown, node, internal):
+def _of_family(family, env, version, unknown, node, internal):
     values, hidden = {}, []
     for name in (NAMES[family], NAMES[family] + "_AUTODETECTION_METHOD", "DISABLE_NODE_IP_CHECK", "AUTODETECT_POLL_INTERVAL"):
         values[name] = expanded(env.get(name, ""), env, node, internal)

@@ -15,33 +15,37 @@ from .._calico._re2 import Refused, Untold
 from .._calico._settings import OTHER, settings
 from .._calico._settings import VERSION as CALICO
 from .._links import ALWAYS, POD_NETWORK, candidates, choosable, first, ignored, other_network, stray_bridges
-from ._rule import by_hand, fail, passed, rule, skip, warn
+from ._rule import by_hand, fail, passed, proven, rule, skip, warn
+
+OF_CALICO = ("calico.processes", "cluster.calico", "cluster.nodes")  # where it is told how Calico finds a node's address
 
 
 @rule(
     "links.stray_bridge",
     "A container tool's bridge could be taken for the node's address",
     needs="links.present",
-    uses=("links.routes", "links.declared", "links.docker", "links.podman", "links.libvirt", "links.cni", "cluster.calico", "cluster.nodes"),
+    uses=("links.routes", "links.declared", "links.docker", "links.podman", "links.libvirt", "links.cni", *OF_CALICO),
 )
-def stray_bridge(present, routes, declared, docker, podman, libvirt, cni, calico, nodes, policy):
+def stray_bridge(present, routes, declared, docker, podman, libvirt, cni, processes, calico, nodes, policy):
     """Calico's first-found detection takes the address of the link that the kernel lists last, whoever made it and whether or not it is up.
 
     A bridge that docker, podman or the like leaves on a node then becomes the node's address, and its peers see BGP sessions
-    to an address that they cannot reach. Calico ignores bridges named br-… only from 3.25 on. Where the cluster or the policy tells
-    which method Calico uses, bridges that this method never takes are no danger.
+    to an address that they cannot reach. Calico ignores bridges named br-… only from 3.25 on. Where the cluster, the running
+    calico-node or the policy tells which method is used, bridges that this method never takes are no danger.
     """
     facts = {"present": present, "routes": routes, "declared": declared, "docker": docker, "podman": podman, "libvirt": libvirt, "cni": cni}
     if other_network(cni):
         return skip(OTHER % other_network(cni))
     docker_is_here = bool(docker) and (docker["asked"] or "why" in docker)
-    known = _of_calico(policy, calico, nodes, cni).get(4)
-    return [_stray(bridge, known, policy[CALICO], docker_is_here) for bridge in stray_bridges(facts)]
+    known = _of_calico(cni, processes, calico, nodes, policy).get(4)
+    strays = [_stray(bridge, known, policy[CALICO], docker_is_here) for bridge in stray_bridges(facts)]
+    return strays or proven("no container tool's bridge holds an address")
 
 
-def _of_calico(policy, calico, nodes, cni):
-    """{family: how Calico is told to find an address}, where the cluster or the policy says so."""
-    known = settings(policy, calico, nodes, None, other_network(cni), lambda: ["its InternalIP"])[0] or {}
+def _of_calico(cni, processes, calico, nodes, policy):
+    """{family: how Calico is told to find an address}, where the cluster, the running calico-node or the policy says so."""
+    running = (processes or {}).get("env")
+    known = settings(policy, calico, nodes, None, other_network(cni), lambda: ["its InternalIP"], running)[0] or {}
     return {family: one for family, one in known.items() if not one.unknown}
 
 
@@ -105,19 +109,19 @@ def _removal(bridge, docker_is_here):
     "links.ambiguous_address",
     "Several addresses could be taken for the node's",
     needs=("links.present", "links.routes"),
-    uses=("links.cni", "cluster.calico", "cluster.nodes"),
+    uses=("links.cni", *OF_CALICO),
     remedy=by_hand("name the right one in Calico: IP_AUTODETECTION_METHOD=cidr=<the nodes' network>, or interface=<link>, or kubernetes-internal-ip"),
 )
-def ambiguous_address(present, routes, cni, calico, nodes, policy):
+def ambiguous_address(present, routes, cni, processes, calico, nodes, policy):
     """Calico's default detection knows nothing of routes: it takes the last link of the kernel's list that it does not ignore by name.
 
     With two NICs, a VPN, a bridge or a virtual address that may be the wrong one, and it may change when a link is added.
-    IPv6 is looked at where the policy's networks have IPv6, or the node has no IPv4. Where the cluster or the policy tells how Calico
-    is set, calico.wrong_address and calico.unstable_address foresee its choice, and this rule is silent.
+    IPv6 is looked at where the policy's networks have IPv6, or the node has no IPv4. Where the cluster, the running calico-node or
+    the policy tells how Calico is set, calico.wrong_address and calico.unstable_address foresee its choice, and this rule is silent.
     """
     if other_network(cni):
         return skip(OTHER % other_network(cni))
-    known = _of_calico(policy, calico, nodes, cni)
+    known = _of_calico(cni, processes, calico, nodes, policy)
     families = [family for family in _families(present["links"], policy) if family not in known]
     if known and not families:
         return skip("calico.wrong_address and calico.unstable_address tell what %s takes" % known[4].words)

@@ -20,7 +20,7 @@ from .._rule import by_hand
 NEEDS = ("links.present",)
 USES = (
     *("links.routes", "links.ip_rules", "links.cni", "kubelet.installed", "host.name"),
-    *("problems", "cluster.calico", "cluster.nodes", "cluster.node"),
+    *("calico.processes", "problems", "cluster.calico", "cluster.nodes", "cluster.node"),
 )
 MOST = 12  # candidates shown in a finding
 STORED = {4: "ipv4", 6: "ipv6"}
@@ -41,12 +41,13 @@ class Here:
     """What is known of one node and, worked out once, what follows from it."""
 
     def __init__(self, facts, policy):
-        self.present, routes, ip_rules, cni, kubelet, own, self.problems, self.calico, self.nodes, self.node = facts
+        self.present, routes, ip_rules, cni, kubelet, own, processes, self.problems, self.calico, self.nodes, self.node = facts
         self.policy, self.cni = policy, cni
         self.told = {}
         self.links = {"present": self.present, "routes": routes, "ip_rules": ip_rules}
         self.kubelet_ip = (kubelet or {}).get("node_ip")
         self.own_names = (own or {}).get("own")
+        self.running = (processes or {}).get("env")
 
     @cached_property
     def host(self):
@@ -62,7 +63,7 @@ class Here:
 
     @cached_property
     def _settings(self):
-        return settings(self.policy, self.calico, self.nodes, self.node, other_network(self.cni), lambda: self.internal or ())
+        return settings(self.policy, self.calico, self.nodes, self.node, other_network(self.cni), lambda: self.internal or (), self.running)
 
     @property
     def silence(self):
@@ -86,8 +87,8 @@ class Here:
 
     @cached_property
     def stored_elsewhere(self):
-        """Whether Calico keeps its nodes where nobody has looked."""
-        return (self.calico or {}).get("datastore") == "etcd"
+        """Whether Calico keeps its nodes where nobody has looked: in etcd, or in a cluster that was not read."""
+        return (self.calico or {}).get("datastore") == "etcd" or (self.calico is None and bool(self.running))
 
     def wanted(self, family):
         return self._wanted[family]

@@ -30,7 +30,7 @@ def wrong_addresses(nodes, policy):
 
 def _wrong(here, setting, adviser):
     said, wanted = here.foreseen(setting.family), here.wanted(setting.family)
-    kept = "what Calico keeps in etcd stays, and was not read" if here.stored_elsewhere and not setting.detects else ""
+    kept = "what Calico has stored stays, and was not read" if here.stored_elsewhere and not setting.detects else ""
     if said["unknown"] or kept:
         return unknown("cannot foresee the IPv%d address: %s" % (setting.family, said["unknown"] or kept), candidates=candidates(said))
     if not said["address"]:

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import shlex
+
 from ... import _cluster
 from ..._calico._commands import FIELDS, daemonset, set_method
 from ..._calico._host import network
 from ..._calico._settings import settings
 from ..._calico._startup import NAMES
 from ..._calico._versions import masks_the_internal_ip
-from .._rule import by_hand, fail, of_cluster, passed, skip, unknown, warn
+from .._rule import across, by_hand, fail, of_cluster, passed, skip, unknown, warn
 
 WORDS = {"interface": "interface=%s", "skipInterface": "skip-interface=%s", "canReach": "can-reach=%s"}
 SHOWN = 10
@@ -21,14 +23,9 @@ SHOWN = 10
     "calico.method_not_effective",
     "The address detection that is set does not take effect",
     needs=("cluster.calico", "cluster.nodes"),
+    uses=("cluster.node", "calico.processes"),
 )
-def method_not_effective(calico, nodes, policy):
-    """A method counts only with IP=autodetect: with IP unset an address is looked for once and then kept, with IP=none or an address
-    it is not looked for at all.
-
-    The operator puts back what somebody sets on the DaemonSet, and refuses an Installation that names two methods, as a merge patch
-    leaves it. A DaemonSet whose pods are not replaced goes on with the old method.
-    """
+def method_not_effective(calico, nodes, _node, _processes, policy):
     known, silence = settings(policy, calico, nodes, internal=lambda: ["its InternalIP"])
     if silence or known[4].by != "the cluster":
         return (unknown if silence and silence.unread else skip)(silence.why if silence else "the cluster has no Calico")
@@ -37,6 +34,39 @@ def method_not_effective(calico, nodes, policy):
         found += [unknown(setting.unknown)] if setting.unknown else [*_by_operator(calico, setting), *_by_ip(calico, nodes, setting)]
     found += _not_rolled_out(calico)
     return found or passed("calico-node looks for the address by %s" % (known[4].method or "first-found") if known[4].detects else "no method is set")
+
+
+@across("calico.method_not_effective")
+def runs_with_another(nodes, policy):
+    """A method counts only with IP=autodetect: with IP unset an address is looked for once and then kept, with IP=none or an address
+    it is not looked for at all.
+
+    The operator puts back what somebody sets on the DaemonSet, and refuses an Installation that names two methods, as a merge patch
+    leaves it. A calico-node that is not replaced goes on with the old method.
+    """
+    return {name: _runs_with(*facts, policy) for name, facts in nodes.items()}
+
+
+def _runs_with(calico, nodes, node, processes, policy):
+    """Whether the calico-node of this machine was started with what the DaemonSet says now."""
+    running = (processes or {}).get("env")
+    known, silence = settings(policy, calico, nodes, node, internal=lambda: (node or {}).get("internal_ips") or ())
+    if silence or not node or not running:
+        return skip(silence.why if silence else "no calico-node of this Node was seen running")
+    for setting in known.values() if not any(one.unknown for one in known.values()) else ():
+        name = NAMES[setting.family]
+        said = {name: setting.said, name + "_AUTODETECTION_METHOD": setting.method}
+        old = {key: running.get(key, "") for key, value in said.items() if running.get(key, "") != value}
+        if old:
+            shown = ", ".join("%s=%s" % (key, value) for key, value in sorted(old.items()))
+            message = "calico-node runs with %s, and the DaemonSet says %s" % (shown, ", ".join("%s=%s" % (key, said[key]) for key in sorted(old)))
+            return warn(message, by_hand(_text(_restart(calico, node["name"])), disruptive=True), running=old, daemonset=said)
+    return passed("calico-node runs with what the DaemonSet says")
+
+
+def _restart(calico, name):
+    namespace, label = daemonset(calico)
+    return "kubectl -n %s delete pod -l k8s-app=%s --field-selector spec.nodeName=%s" % (namespace, label, shlex.quote(name))
 
 
 def _by_operator(calico, setting):
@@ -95,9 +125,7 @@ def _by_ip(calico, nodes, setting):
         yield warn(message, _set(setting.method, setting, calico), **evidence)
     elif setting.detects and other:
         message = "%s is set, but %s keeps another address: its calico-node runs with the old method, or finds nothing by this one" % (setting.method, shown)
-        namespace, label = daemonset(calico)
-        restart = "kubectl -n %s delete pod -l k8s-app=%s --field-selector spec.nodeName=%s" % (namespace, label, "%(first)s")
-        yield fail(message, by_hand(restart + "  # one node at a time", disruptive=True), first=other[0], **evidence)
+        yield fail(message, by_hand(_text(_restart(calico, other[0])) + "  # one node at a time", disruptive=True), **evidence)
 
 
 def _fits(registered, setting, node):
@@ -126,7 +154,7 @@ def _not_rolled_out(calico):
     message = "%d of %d calico-node pods run with what the DaemonSet says now%s" % (updated, desired, more)
     namespace, name = daemonset(calico)
     watch = "kubectl -n %s rollout status daemonset/%s" % (namespace, name)
-    remedy = "kubectl -n %s delete pod -l k8s-app=%s --field-selector spec.nodeName=NODE  # one node at a time" % (namespace, name) if waits else watch
+    remedy = _restart(calico, "NODE") + "  # one node at a time" if waits else watch
     yield warn(message, by_hand(_text(remedy), disruptive=waits), desired=desired, updated=updated, strategy=known.get("strategy"))
 
 
