@@ -134,8 +134,8 @@ def conversation(address, host, paths, deadline, tls=True):
         said["at"] = None
     except socket.timeout:
         said["state"] = "hung"
-    except OSError as error:
-        said.update(state=state(error.errno) if isinstance(error.errno, int) and error.errno in STATES else "failed", why=_words(error))
+    except (OSError, ValueError) as error:  # the latter: a host's name that cannot be one
+        said.update(state=STATES.get(getattr(error, "errno", None), "failed"), why=_words(error))
     finally:
         link.close()
     return said
@@ -194,7 +194,7 @@ def _whole(text):
 
 def _words(error):
     """What went wrong, without where in OpenSSL's sources that was noticed."""
-    return str(getattr(error, "reason", None) or error.strerror or error)[:200]
+    return str(getattr(error, "reason", None) or getattr(error, "strerror", None) or error)[:200]
 
 
 # -- packets -----------------------------------------------------------------------------------------------------------

@@ -7,10 +7,12 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from ansible_collections.nodecare.kubernetes.plugins.module_utils import _wire
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _judge
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
 from spaces import inside, ip, space, usable
 
 pytestmark = pytest.mark.skipif(bool(usable()), reason=usable() or "usable")
@@ -109,7 +111,8 @@ def test_ports_that_are_open_closed_filtered_and_rejected(address):
         nft(far, "input tcp dport { 5473, 9 } drop", "input tcp dport 6443 reject with icmpx type admin-prohibited")
         said = peer(near, address=address, ports=[179, 5473, 6443, 10250])
     assert states(said) == {"179": "open", "5473": "silent", "6443": "unreachable", "10250": "refused"}
-    assert said["tcp"]["179"]["seconds"] < 1 < said["tcp"]["5473"]["seconds"] < 3
+    # Who has just come up is found at the second attempt, a second later.
+    assert said["tcp"]["179"]["seconds"] < said["tcp"]["5473"]["seconds"] < 3
 
 
 def test_a_path_that_is_shut_one_way():
@@ -179,6 +182,90 @@ def test_tunnels_are_only_heard_of_where_somebody_objects():
     assert nobody["objects"]["4789"] == "refused"
     assert there["objects"] == {}
     assert forbidden["objects"] == {"4789": "unreachable"}
+
+
+# -- what the rules make of it -----------------------------------------------------------------------------------------
+
+NODES = {"n1": "192.0.2.11", "n2": "192.0.2.12", "n3": "192.0.2.13"}
+
+
+@contextmanager
+def network():
+    """Three nodes on one bridge, each with a BIRD and a kubelet that listen."""
+    with ExitStack() as all_of_it:
+        bridge = all_of_it.enter_context(space(["link add br0 type bridge", "link set br0 up"]))
+        spaces = {}
+        for name, address in NODES.items():
+            spaces[name] = all_of_it.enter_context(space(LOOPBACK))
+            ip(spaces[name], "link", "add", "eth0", "type", "veth", "peer", "name", name, "netns", bridge)
+            ip(spaces[name], "address", "add", address + "/24", "dev", "eth0")
+            ip(spaces[name], "link", "set", "eth0", "up")
+            ip(bridge, "link", "set", name, "master", "br0", "up")
+            all_of_it.enter_context(listening(spaces[name], 179, 10250))
+        yield spaces
+
+
+def judged(spaces):
+    """{node: (its findings of calico.ports that are bad)} after each has asked the others."""
+    facts = {}
+    for name, where in spaces.items():
+        peers = {other: {"address": address, "ports": [179, 10250]} for other, address in NODES.items() if other != name}
+        facts[name] = inside(where, PROBE % (3.0, {"peers": peers}))
+    known = policy({})
+    findings = _judge.judge(facts, dict.fromkeys(facts, known), ["calico.ports", "calico.path_mtu"], known)
+    assert not [one for one in findings if "broke:" in one["message"]]
+    return {name: [one for one in findings if one["node"] == name and one["status"] in ("fail", "warn")] for name in facts}
+
+
+def test_all_is_well():
+    with network() as spaces:
+        assert judged(spaces) == {"n1": [], "n2": [], "n3": []}
+
+
+def test_the_node_whose_port_is_shut_is_named():
+    with network() as spaces:
+        nft(spaces["n3"], "input tcp dport 179 drop")
+        said = judged(spaces)
+    (finding,) = said["n3"]
+    assert said["n1"] == said["n2"] == []
+    assert {"port": 179, "direction": "incoming", "shut_for": ["n1", "n2"], "one_way": True}.items() <= finding["evidence"].items()
+
+
+def test_the_node_that_gets_nothing_out_is_named():
+    with network() as spaces:
+        nft(spaces["n1"], "output ct state new tcp dport 179 drop")
+        said = judged(spaces)
+    (finding,) = said["n1"]
+    assert said["n2"] == said["n3"] == []
+    assert {"port": 179, "direction": "outgoing", "to": ["n2", "n3"]}.items() <= finding["evidence"].items()
+
+
+def test_a_path_between_two_that_is_shut_one_way():
+    with network() as spaces:
+        nft(spaces["n2"], "input ip saddr 192.0.2.11 tcp dport 179 drop")
+        said = judged(spaces)
+    (finding,) = said["n2"]
+    assert said["n1"] == said["n3"] == []
+    assert {"direction": "incoming", "shut_for": ["n1"], "one_way": True}.items() <= finding["evidence"].items()
+
+
+def test_a_node_that_is_cut_off():
+    with network() as spaces:
+        ip(spaces["n3"], "link", "set", "eth0", "down")
+        said = judged(spaces)
+    assert said["n1"] == said["n2"] == []
+    assert len(said["n3"]) == 2 and all("neither" in one["message"] for one in said["n3"]), said["n3"]
+
+
+def test_a_node_behind_a_narrow_link():
+    """Its own link carries less than the others' packets need: what is too large vanishes, in both directions."""
+    with network() as spaces:
+        ip(spaces["n3"], "link", "set", "eth0", "mtu", "1400")
+        said = judged(spaces)
+    assert {one["id"] for found in said.values() for one in found} == {"calico.path_mtu"}
+    for name in ("n1", "n2"):
+        (finding,) = said[name]
+        assert finding["status"] == "fail" and finding["evidence"]["to"] == ["n3"] and finding["evidence"]["mtu"] <= 1400
 
 
 def test_many_silent_peers_cost_one_deadline():

@@ -151,7 +151,11 @@ def test_others_that_are_none(certificate):
         assert (said["state"], said["at"]) == ("hung", "tls")
     said, _problems = measured(plain.target)
     assert (said["state"], said["at"], said["how"]) == ("refused", "connect", "refused")
-    for target in ("https://", "nobody.invalid:6443", "-", "[::1", "a b"):
+    with server(certificate) as one:
+        port = one.target.rpartition(":")[2]
+        said = Node("/nonexistent", 1.0).converse(("127.0.0.1", int(port)), ".x" * 80, [])
+        assert (said["state"], said["at"]) == ("failed", "tls")
+    for target in ("https://", "nobody.invalid:6443", "-", "[::1", "a b", "10.0.0.1:99999"):
         said, _problems = measured(target, 0.5)
         assert (said["state"], said["at"]) == ("failed", "address"), target
 
@@ -183,7 +187,7 @@ def test_who_is_asked(files, servers, etcd, tmp_path):
 @given(st.one_of(st.text(max_size=60), st.from_regex(r"(https?://)?[\[\]a-z0-9.:]{0,20}(:\d{1,7})?/?", fullmatch=True)))
 def test_any_text_is_a_place_or_none(text):
     host, port = _servers.place(text, 6443)
-    assert host is None or (isinstance(port, int) and not set(host) & set(" /\r\n\"'"))
+    assert host is None or (0 <= port <= 65535 and not set(host) & set(" /\r\n\"'"))
     assert isinstance(_servers.shown(host, port), str)
 
 

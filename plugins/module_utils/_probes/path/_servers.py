@@ -150,7 +150,7 @@ def listed(value):
 def place(url, port):
     """(host, port) of a URL or of ``host:port``; the host is None where it is neither."""
     match = re.match(r"(?:https?://)?(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+)|([0-9A-Fa-f:.]+))(?::(\d{1,5}))?(?:/|$)", url)
-    if not match:
+    if not match or int(match.group(4) or port) > 65535:
         return None, url[:100]
     host = (match.group(1) or match.group(2) or match.group(3)).rstrip(".")
     return host, int(match.group(4) or port)

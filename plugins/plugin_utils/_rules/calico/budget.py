@@ -122,9 +122,9 @@ def _judged(one, spare):
     if one.usual.ends:
         words = '%s takes %.1f s for an answer; calico-node\'s start-up waits for %g s and gives up with "%s"'
         return fail(words % (one.server["target"], answer["p50"], PATIENCE, one.usual.ends), SLOW_FIRST, **evidence, ends=one.usual.ends)
-    said = "%s takes about %.0f s: %d requests one after the other, %.0f ms each, with %d nodes; the %s probe kills it after %.0f to %.0f s" % (
+    said = "%s takes about %.0f s: %d requests one after the other, %.0f ms each, with %s; the %s probe kills it after %.0f to %.0f s" % (
         "its first start here" if one.first else "its next start",
-        *(takes, one.usual.requests, 1000 * one.step["p50"], one.nodes, waits.by, waits.earliest, waits.latest),
+        *(takes, one.usual.requests, 1000 * one.step["p50"], "1 node" if one.nodes == 1 else "%d nodes" % one.nodes, waits.by, waits.earliest, waits.latest),
     )
     would = "failureThreshold %(failures)d would do, or initialDelaySeconds %(delay)d" % advice
     remedy = BY_OPERATOR if _by_operator(one.calico) else BY_MANIFEST

@@ -13,7 +13,8 @@ from ..._policy import threshold
 from .._rule import by_hand, fail, passed, rule, skip, warn
 
 SHORT = threshold("calico_probe_timeout_s", 5.0, "Seconds that a probe of calico-node that runs a program should have at least.")
-LATELY = 3600.0  # seconds for which an event counts
+LATELY = 900.0  # seconds for which an event counts
+STARTING = 60.0  # seconds for which a new container may be slow
 OUT_OF_TIME = re.compile(r"(Liveness|Readiness|Startup) probe (?:failed|errored)\W*(?:\Z|.*(?:timed out|Client\.Timeout|deadline ?exceeded))", re.DOTALL | re.I)
 ENFORCED = (1, 20)  # before, the kubelet let a probe that runs a program take as long as it liked
 
@@ -50,17 +51,20 @@ def probe_timeout(calico, node, cluster, averages, cpus, policy):
 
 
 def _late(node, cluster):
-    """What the kubelet said lately of probes that got no answer in time."""
+    """What the kubelet said lately of probes that got no answer in time; while the container starts, that is calico.liveness_budget's."""
     pod = _cluster.pod_of(node)
-    said = _cluster.events(node, pod) if pod else ()
-    return [one for one in said if OUT_OF_TIME.match(one.get("message") or "") and _cluster.younger(cluster, one.get("last"), LATELY)]
+    if pod is None:
+        return []
+    started = ((_cluster.container(pod) or {}).get("since") or 0) + STARTING
+    said = [one for one in _cluster.events(node, pod) if OUT_OF_TIME.match(one.get("message") or "")]
+    return [one for one in said if _cluster.younger(cluster, one.get("last"), LATELY) and one["last"] > started]
 
 
 def _ran_out(late, busy, evidence):
     kinds = sorted({OUT_OF_TIME.match(one["message"]).group(1).lower() for one in late})
     times = sum(one.get("count") or 1 for one in late)
     has = ", ".join("%s has %g s" % (kind, evidence["timeouts"][kind]) for kind in kinds if _cluster.is_number(evidence["timeouts"].get(kind)))
-    words = "the %s probe of %s got no answer in time, %d times in the last hour" % (" and the ".join(kinds), late[0]["name"], times)
+    words = "the %s probe of %s got no answer in time, %d times, lately" % (" and the ".join(kinds), late[0]["name"], times)
     verdict = fail if "liveness" in kinds else warn
     return verdict("%s%s%s" % (words, " (%s)" % has if has else "", busy), count=times, says=late[0]["message"], pod=late[0]["name"], **evidence)
 

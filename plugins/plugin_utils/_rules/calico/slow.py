@@ -26,10 +26,10 @@ HOW = {"hung": "takes longer than there was time", "refused": "is refused", "unr
     "cluster.datastore_slow",
     "The API server or its etcd answers slowly, or not at all",
     needs="path.api",
-    uses=("path.etcd", "cluster.node", "cluster.services"),
+    uses=("path.etcd", "cluster.node", "cluster.services", "calico.logs"),
     remedy=LOOK,
 )
-def datastore_slow(servers, etcd, node, services, policy):
+def datastore_slow(servers, etcd, node, services, logs, policy):
     """All on a node wait for the API server: the kubelet's leases, pods that start, and calico-node, which asks it some twenty things before it is up.
 
     calico-node's start-up gives up where an answer takes two seconds. The time is measured from the node itself, without
@@ -37,7 +37,7 @@ def datastore_slow(servers, etcd, node, services, policy):
     """
     if not servers:
         return skip("no API server is known yet that this node could ask")
-    return [*(_of_server(one, policy) for one in _servers(servers, services)), *(_of_etcd(one, policy) for one in etcd or ()), *_said_by_etcd(node)]
+    return [*(_of_server(one, policy) for one in _servers(servers, services)), *(_of_etcd(one, policy) for one in etcd or ()), *_said_by_etcd(node, logs)]
 
 
 def _servers(servers, services):
@@ -75,8 +75,9 @@ def _of_etcd(one, policy):
     return warn(words, LOOK_AT_ETCD, **_numbers(one)) if takes >= policy[SLOW] else passed(words, **_numbers(one))
 
 
-def _said_by_etcd(node):
-    said = [one["message"] for one in (node or {}).get("events") or () if TIMED_OUT.search(one.get("message") or "")]
+def _said_by_etcd(node, logs):
+    lines = [one.get("message") for one in (node or {}).get("events") or ()] + [one.get("line") for one in logs or ()]
+    said = [line for line in lines if TIMED_OUT.search(line or "")]
     return [warn("etcd did not answer the API server in time: %s" % said[0], LOOK_AT_ETCD, says=said[0], count=len(said))] if said else []
 
 
@@ -97,7 +98,7 @@ def _numbers(one):
 @across("cluster.datastore_slow")
 def datastore_slow_alike(nodes, policy):
     """Slow for one node: its path. Slow for all of them: the server or its etcd."""
-    speeds = {name: _speed(_servers(servers, services)) for name, (servers, _etcd, _node, services) in nodes.items() if servers}
+    speeds = {name: _speed(_servers(servers, services)) for name, (servers, _etcd, _node, services, _logs) in nodes.items() if servers}
     said = {}
     for name, speed in speeds.items():
         others = [one for other, one in speeds.items() if other != name]
