@@ -21,6 +21,10 @@ def blocks(kind, page="README.md"):
 
 COMMANDS = [line for block in blocks("console") for line in block.splitlines()]
 ELSEWHERE = {"make preflight": "test_make.py", "make test": "that is what runs this", "make test-lab": "needs root, and takes longer than all else"}
+REPAIRS = "ansible-playbook nodecare.kubernetes.%s -i hosts.ini --become"
+ELSEWHERE.update(
+    dict.fromkeys((REPAIRS % "repair_swap", REPAIRS % "repair_swap" + " --check --diff", REPAIRS % "undo"), "test_repair.py, on machines that they may change")
+)
 
 
 def test_commands_are_known():
