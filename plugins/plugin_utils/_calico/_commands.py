@@ -54,7 +54,7 @@ def daemonset(calico):
     calico = calico or {}
     known = calico.get("daemonset") or {}
     namespace = known.get("namespace") or (calico.get("install") or {}).get("namespace") or "kube-system"
-    return shlex.quote(namespace), shlex.quote(known.get("name") or "calico-node")
+    return shlex.quote(str(namespace)), shlex.quote(str(known.get("name") or "calico-node"))
 
 
 def _chosen(method):
@@ -78,7 +78,7 @@ def _patch(method, family):
 
 def _rke2(method, family, calico):
     """RKE2 installs charts, whose values a HelmChartConfig changes for good."""
-    canal = "canal" in ((calico or {}).get("daemonset") or {}).get("name", "")
+    canal = "canal" in daemonset(calico)[1]
     chart = "rke2-canal" if canal else "rke2-calico"
     before = not canal and _older(calico.get("version"), TWO_METHODS_UNTIL)
     field = {**({"firstFound": False} if before else {}), **_chosen(method)}

@@ -137,8 +137,8 @@ def origin(value, env):
 
 def expanded(value, env, node, internal):
     """A variable as its container gets it: with $(NAME) as the kubelet replaces it. None where that is not known."""
-    if isinstance(value, dict):
-        return _of_field(str(value.get("from") or ""), node, internal)
+    if value is None or isinstance(value, dict):
+        return _of_field(str((value or {}).get("from") or ""), node, internal)
     parts = [_part(text, env, node, internal) for text in re.split(r"(\$\$|\$\([^()]*\))", str(value))]
     return None if None in parts else "".join(parts)
 

@@ -213,8 +213,8 @@ def overlap(present, routes, declared, cni, calico, services, policy):
 
 def _of_cluster(policy, calico, services):
     """{kind: networks} of the policy; where it names none of a kind, those that the cluster itself has."""
-    pools = [pool_network(one["cidr"]) for one in (calico or {}).get("pools") or () if not one.get("disabled")]
-    own = {"pods": pools, "services": [pool_network(text) for text in (services or {}).get("networks") or ()]}
+    pools = [pool_network(str(one.get("cidr"))) for one in (calico or {}).get("pools") or () if not one.get("disabled")]
+    own = {"pods": pools, "services": [pool_network(str(text)) for text in (services or {}).get("networks") or ()]}
     known = {kind: policy.networks.get(kind) or [one for one in own.get(kind, ()) if one] for kind in ("pods", "services", "nodes")}
     return {kind: networks for kind, networks in known.items() if networks}
 

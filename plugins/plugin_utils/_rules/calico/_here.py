@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import cached_property, lru_cache
 
+from ... import _cluster
 from ..._calico._commands import set_method
 from ..._calico._foreseen import foreseen
 from ..._calico._host import host
@@ -57,7 +58,7 @@ class Here:
     def internal(self):
         """The InternalIPs of its Node, or those that it will have; None where that cannot be known."""
         if self.node:
-            return list(self.node.get("internal_ips") or ())
+            return [str(ip) for ip in _cluster.internal(self.node)]
         coming = [of_kubelet(self.host, family, self.kubelet_ip, self.own_names).ip for family in (4, 6)]
         return [str(ip) for ip in coming if ip] or None
 
@@ -83,7 +84,7 @@ class Here:
 
     def stored(self, family):
         """What Calico keeps for this Node now."""
-        return ((self.node or {}).get("calico") or {}).get(STORED[family]) or ""
+        return str(((self.node or {}).get("calico") or {}).get(STORED[family]) or "")
 
     @cached_property
     def stored_elsewhere(self):

@@ -29,7 +29,7 @@ def overlap(calico, nodes, services, policy):
 
     What is on the nodes' links and in their routes is compared with the pools by links.overlap.
     """
-    pools = [(one["name"], network(one["cidr"])) for one in calico.get("pools") or [] if not one.get("disabled")]
+    pools = [(str(one.get("name")), network(str(one.get("cidr")))) for one in calico.get("pools") or [] if not one.get("disabled")]
     pools = [(name, cidr) for name, cidr in pools if cidr]
     if not pools:
         return skip("Calico has no IP pool in use")
@@ -43,7 +43,7 @@ def overlap(calico, nodes, services, policy):
 
 def _services(name, cidr, services):
     for text in (services or {}).get("networks") or ():
-        its = network(text)
+        its = network(str(text))
         if its and _overlap(cidr, its):
             yield fail("the pool %s (%s) overlaps the services' network %s" % (name, cidr, its), pool=name, network=str(cidr), overlaps=str(its))
 
@@ -68,8 +68,8 @@ def _networks(node):
     """The networks of the addresses that Calico has registered with their masks."""
     held = node.get("calico") or {}
     for text in (held.get("ipv4"), held.get("ipv6")):
-        if text and "/" in text and network(text):
-            yield network(text)
+        if network(str(text)):
+            yield network(str(text))
 
 
 def _holds(cidr, ip):
