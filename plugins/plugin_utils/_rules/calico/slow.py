@@ -10,7 +10,7 @@ from statistics import median
 
 from ..._calico._startup_time import PATIENCE
 from ..._policy import threshold
-from .._rule import across, by_hand, fail, passed, rule, skip, warn
+from .._rule import across, by_hand, fail, of_cluster, passed, rule, skip, warn
 
 SLOW = threshold("api_answer_s", 0.5, "Seconds for an answer of the API server, or of Calico's etcd, to a node from which a warning is given.")
 APART = 3.0  # times the others' from which a node is slower than they
@@ -128,3 +128,23 @@ def _with_words(verdict, words):
     if verdict.status not in ("fail", "warn"):
         return verdict
     return (fail if verdict.status == "fail" else warn)("%s; %s" % (verdict.message, words), verdict.remedy, **verdict.evidence)
+
+
+# -- as the controller sees it -----------------------------------------------------------------------------------------
+
+
+@of_cluster("cluster.api_slow", "The API server answers the controller slowly", severity="warning", needs="cluster.taken", remedy=LOOK_AT_ETCD)
+def api_slow(taken, policy):
+    """What the controller waited for while it read the cluster, of whose nodes none need be reachable; lists of everything take longer than what nodes ask for.
+
+    The nodes' own path to the API server is judged by cluster.datastore_slow.
+    """
+    took = taken.get("answers") or {}
+    usual, slow = took.get("median_s"), took.get("slowest_s")
+    if usual is None:
+        return skip("no answer of the API server was timed")
+    words = "%s answered half of the questions within %.2f s, and all within %.2f s" % (taken.get("server"), usual, slow or usual)
+    evidence = {"server": taken.get("server"), "median_s": usual, "slowest_s": slow}
+    if usual >= PATIENCE:
+        return fail("%s; calico-node's start-up waits for %g s at most" % (words, PATIENCE), **evidence)
+    return warn("%s; %g s would be too much" % (words, policy[SLOW]), **evidence) if usual >= policy[SLOW] else passed(words, **evidence)
