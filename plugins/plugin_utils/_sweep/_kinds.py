@@ -11,6 +11,7 @@ of the cluster from etcd, whatever is filtered.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 from . import _calico, _nodes, _pods, _services
 from ._values import mapping
@@ -44,7 +45,9 @@ def _data(thing):
 
 
 def config_map(namespace, name, *others, facts=()):
-    return Kind(facts, tuple("/api/v1/namespaces/%s/configmaps/%s" % (namespace, one) for one in (name, *others)), _data, single=True, optional=True)
+    """Its name may come from the cluster, and must not lead anywhere else."""
+    paths = tuple("/api/v1/namespaces/%s/configmaps/%s" % (namespace, quote(one, safe="")) for one in (name, *others))
+    return Kind(facts, paths, _data, single=True, optional=True)
 
 
 def events(namespace, kind):
