@@ -74,6 +74,7 @@ def test_when_it_gives_up_by_itself(version, datastore, latency, etcd, ends):
 def test_an_old_calico_reads_key_by_key():
     assert startup("2.6.1", "etcd", Latency(), 53, True).requests == 20 + 6 * 53
     assert startup("2.6.1", "etcd", Latency(), 53, False).requests == 26
+    assert startup("2.6.1", "kubernetes", Latency(), 53, False).requests > 5
 
 
 SECONDS = st.floats(0, 30)
@@ -81,7 +82,7 @@ LATENCIES = st.builds(Latency, SECONDS, SECONDS, SECONDS)
 
 
 @given(
-    st.one_of(st.none(), st.text(max_size=12), st.sampled_from(["3.22.0", "v3.31", "2.6"])),
+    st.one_of(st.none(), st.text(max_size=12), st.sampled_from(["3.22.0", "v3.31", "2.6", "0.0"])),
     st.sampled_from(["kubernetes", "etcd", "", None]),
     LATENCIES,
     st.booleans(),

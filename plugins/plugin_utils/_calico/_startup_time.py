@@ -15,7 +15,7 @@ import math
 import re
 from typing import NamedTuple
 
-NEWEST = (9999, 0, 0)
+OLDEST, NEWEST = (3, 0, 0), (9999, 0, 0)
 PAGE = 500  # nodes in one answer
 WORK = 1.8  # seconds that start-up takes where the API server answers at once; most of them runit's
 BIRD_WORK = 2.0  # the same from Felix's answer to BIRD's
@@ -80,7 +80,8 @@ def startup(version, datastore, latency, nodes, first=True, tunnels=0, etcd=None
     ``latency`` is that towards the API server, ``etcd`` that towards Calico's own etcd, where it has one.
     """
     number = numbers(version)
-    store = KUBERNETES if datastore != ETCD else OLD_ETCD if number < (3, 0, 0) else ETCD
+    store = KUBERNETES if datastore != ETCD else OLD_ETCD if number < OLDEST else ETCD
+    number = max(number, OLDEST)  # of the older ones only etcd was another story
     data = etcd or latency if store != KUBERNETES else latency
     pages = _pages(store, nodes, first)
     before, kubernetes = _counted(STARTUP, number, store, first)
