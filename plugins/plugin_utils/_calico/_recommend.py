@@ -184,10 +184,11 @@ def exactly(name):
 
 
 def _by_ways(machines, family, destinations, host_ip):
+    """A node reaches itself by any address, which is no answer for another one."""
     if host_ip and family == 4:
         yield "can-reach=$(%s)" % host_ip, "" if all(one.internal for one in machines) else "not every node has an InternalIP"
     leaving = [route for one in machines for route in one.host.routes if route["to"] == "default" and route["family"] == family]
     hops = sorted({route["via"] for route in leaving if route.get("via")})
-    targets = [*destinations, *hops, *(str(one.wanted.ip) for one in machines[:DESTINATIONS])]
+    targets = [*destinations, *hops, *(str(one.wanted.ip) for one in machines[:DESTINATIONS] if len(machines) > 1)]
     for target in dict.fromkeys(ip for ip in map(parsed_ip, map(str, targets)) if ip and ip.version == family and is_global_unicast(ip)):
         yield "can-reach=%s" % target, ""

@@ -28,13 +28,17 @@ METHODS = {
     ),
     6: threshold("calico_method6", "", "The IPv6 autodetection method of the Calico that is to run. Without it, it registers no IPv6 addresses."),
 }
+ENFORCES = "Calico only enforces policies here: without networking of its own no address of it is used"
 RUNNING = "the running calico-node"
 OTHER = "this node's pod network is %s; only Calico chooses an address in this way"
 OF_THE_NODE = re.compile(r"field status\.(hostIP|podIP)s?$")
 
 
 class Setting(NamedTuple):
-    """What counts for one family. ``said`` is IP or IP6, ``by`` who says so; ``unknown`` is what could not be learnt."""
+    """What counts for one family. ``said`` is IP or IP6, ``by`` who says so; ``unknown`` is what could not be learnt.
+
+    Where Calico does not ``route``, some versions look for an address all the same, and end where another node has it; nobody uses it.
+    """
 
     family: int
     version: str
@@ -45,6 +49,7 @@ class Setting(NamedTuple):
     compares: bool = True
     poll: str = ""
     unknown: str = ""
+    routes: bool = True
 
     @property
     def numbers(self):
@@ -109,11 +114,12 @@ def _of_policy(policy):
 def _of_environment(by, env, backend, said, node, internal):
     version = _checked(said)
     if backend == "none" and (not version or skips_without_backend(numbers(version))):
-        return None, Silence("Calico only enforces policies here: without networking of its own it looks for no address")
+        return None, Silence(ENFORCES)
     if env is None:
         return None, Silence("the environment of calico-node could not be read", unread=True)
     unknown = _version_unknown(version, said)
-    return {family: _of_family(family, env, version, unknown, node, internal)._replace(by=by) for family in (4, 6)}, None
+    found = (_of_family(family, env, version, unknown, node, internal) for family in (4, 6))
+    return {one.family: one._replace(by=by, routes=backend != "none") for one in found}, None
 
 
 def _of_family(family, env, version, unknown, node, internal):

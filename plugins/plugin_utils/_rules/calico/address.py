@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from ..._calico._host import is_global_unicast
+from ..._calico._settings import ENFORCES
 from .._rule import across, by_hand, fail, passed, proven, rule, skip, unknown, warn
 from ._here import NEEDS, USES, Adviser, candidates, look_at, taken
 
@@ -33,8 +34,8 @@ def _wrong(here, setting, adviser):
     kept = "what Calico has stored stays, and was not read" if here.stored_elsewhere and not setting.detects else ""
     if said["unknown"] or kept:
         return unknown("cannot foresee the IPv%d address: %s" % (setting.family, said["unknown"] or kept), candidates=candidates(said))
-    if not said["address"]:
-        return skip("no IPv%d address is taken; calico.no_address and calico.address_conflict tell why" % setting.family)
+    if not said["address"] or not setting.routes:
+        return skip("no IPv%d address is taken; calico.no_address tells why" % setting.family if setting.routes else ENFORCES)
     evidence = _evidence(here, setting, said, wanted)
     if wanted.has(said["address"]):
         return _right("%s; by %s that is right" % (taken(setting, said), wanted.by), here, setting, wanted, evidence)
@@ -94,8 +95,8 @@ def _unstable(here, setting, adviser, docker=None, podman=None):
         return unknown("cannot foresee the IPv%d address: %s" % (setting.family, said["unknown"]))
     if said["source"] != "detected" and not setting.detects:
         return passed("%s is kept whatever is detected" % said["address"] if said["address"] else "no IPv%d address is looked for" % setting.family)
-    if not said["address"] or (wanted.ip and not wanted.has(said["address"])):
-        return skip("calico.wrong_address and calico.no_address tell what is wrong with it already")
+    if not said["address"] or not setting.routes or (wanted.ip and not wanted.has(said["address"])):
+        return skip("calico.wrong_address and calico.no_address tell what is wrong with it already" if setting.routes else ENFORCES)
     makers = _makers(here, docker, podman)
     real = [threat for threat in said["threats"] if _is_of_present(threat, here) or any(threat.startswith(maker + " makes ") for maker in makers)]
     evidence = {**_evidence(here, setting, said, wanted), "threats": said["threats"], "runner_up": said["runner_up"]}

@@ -12,6 +12,7 @@ from functools import cached_property
 from ... import _cluster
 from ..._calico._commands import daemonset
 from ..._calico._host import parsed_either
+from ..._calico._settings import ENFORCES
 from ..._declared import threshold
 from .._rule import across, by_hand, fail, passed, skip, unknown, warn
 from ._here import NEEDS, USES, Adviser, candidates, look_at, taken
@@ -40,6 +41,9 @@ def _registered(here, adviser):
         yield (unknown if here.silence.unread else skip)(here.silence.why)
         return
     held = [family for family in FAMILIES if here.stored(family)]
+    if held and not all(one.routes for one in here.families):
+        yield skip(ENFORCES)
+        return
     if not held:
         yield skip("Calico keeps its nodes in etcd, which was not asked" if here.stored_elsewhere else "Calico has registered no address for this Node")
     for family in held:
