@@ -60,13 +60,16 @@ def _off(node, said):
 
 
 def _as_it_ran(node, said):
-    """What ran before the repair runs again, as long as it is still the same boot: after another one it has come back by itself."""
+    """What ran before the repair runs again, as long as it is still the same boot: after another one it has come back by itself.
+
+    Services come first: they make what they turn on.
+    """
     warnings = []
+    for name in said.get("services") or []:
+        warnings += _started(node, ["systemctl", "start", name])
     for area in _off(node, said):
         priority = ["-p", str(area["priority"])] if area["priority"] >= 0 else []
         warnings += _started(node, ["swapon", *priority, area["device"]])
-    for name in said.get("services") or []:
-        warnings += _started(node, ["systemctl", "start", name])
     return warnings
 
 
