@@ -110,8 +110,8 @@ def facts(api):
 
 
 @contextmanager
-def standing_in(api, seconds=0.0, body=None):
-    """Its URL. Each answer takes so long; ``body`` says something else than JSON of an object."""
+def standing_in(api, slow=None, body=None):
+    """A server on loopback. ``slow`` maps paths to the seconds that an answer takes; ``body`` says something else than JSON of an object."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -121,7 +121,7 @@ def standing_in(api, seconds=0.0, body=None):
             self.headers_seen.append(self.headers)
             where = urlsplit(self.path)
             status, said = api.say(where.path, {name: values[0] for name, values in parse_qs(where.query).items()})
-            time.sleep(seconds)
+            time.sleep((slow or {}).get(where.path, 0))
             raw = gzip.compress(json.dumps(said).encode() if body is None else body)
             self.send_response(status)
             for name, value in (("Content-Length", len(raw)), ("Content-Encoding", "gzip"), ("Location", "/elsewhere")):
