@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from ansible.plugins.action import ActionBase
+
 from ..plugin_utils import _judge
 from ..plugin_utils._patience import Patience
 from .node_check import ARGUMENTS as CHECK
@@ -21,7 +23,7 @@ NOT_YET = ("fail", "unknown")
 
 class ActionModule(NodeCheck):
     def run(self, tmp=None, task_vars=None):
-        super(NodeCheck, self).run(tmp, task_vars)
+        ActionBase.run(self, tmp, task_vars)  # not the look of node_check: there are many
         _spec, arguments = self.validate_argument_spec(ARGUMENTS)
         looking = {**{name: value for name, value in arguments.items() if name not in OWN}, "return_facts": False}
         patience = Patience(self, task_vars["inventory_hostname"], arguments["within"], arguments["every"])

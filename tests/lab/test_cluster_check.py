@@ -12,7 +12,7 @@ import yaml
 from labs import ROOT, Lab, eventually, own_name
 
 READER = ROOT / "docs" / "nodecare-reader.yml"
-ROLE = next(one for one in yaml.safe_load_all(READER.read_text()) if one["kind"] == "ClusterRole")
+ROLE = next(one for one in yaml.safe_load(READER.read_text())["items"] if one["kind"] == "ClusterRole")
 PLANE = Path("~/.cache/nodecare-lab/labs").expanduser()
 SERVER = "https://10.0.0.1:6443"
 ROOM = {"pods": "9", "cpu": "4", "memory": "8Gi"}  # without it no pod is placed

@@ -174,8 +174,9 @@ def changes(links, wanted):
     for at, (name, held) in enumerate(links):
         if name.startswith("br"):
             yield [*links[:at], *links[at + 1 :], links[at]]
-        if any(one.startswith(wanted + "/") for one in held):
-            network = ipaddress.ip_interface(next(one for one in held if one.startswith(wanted + "/"))).network
+        own = [one for one in held if one.startswith(wanted + "/")]
+        if own:
+            network = ipaddress.ip_interface(own[0]).network
             yield [*links[:at], (name, [*held, "%s/32" % network[200]]), *links[at + 1 :]]
 
 

@@ -1,5 +1,6 @@
 """The real probe on real paths: two or three network namespaces with a cable between them, and packet filters on the way."""
 
+# pylint: disable=used-before-assignment  # it does not see what an earlier manager of the same ``with`` has bound
 from __future__ import annotations
 
 import json

@@ -161,7 +161,7 @@ def _by_networks(machines, version, family, networks):
         method = "cidr=" + ",".join(map(str, choice))
         yield method, "this Calico does not know it; 3.16 and newer do" if version < SINCE["cidr"] else ""
     if not choices:
-        alone = next(one for one in machines if _subnet(one) is None)
+        (alone, *_others) = (one for one in machines if _subnet(one) is None)
         yield "cidr=", "%s has its address %s without a network" % (alone.name, alone.wanted.ip)
 
 
