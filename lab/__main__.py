@@ -90,8 +90,9 @@ def up(arguments: argparse.Namespace, space: Space) -> None:
     if arguments.layer == "fleet":
         return standing_fleet.show(space, arguments.nodes)
     need()
-    if not 1 <= arguments.nodes <= 9:
-        raise LabError("a lab has 1 to 9 nodes, not %d" % arguments.nodes)
+    least = 0 if arguments.layer == "cluster" else 1  # a control plane by itself is enough for many questions
+    if not least <= arguments.nodes <= 9:
+        raise LabError("a lab with the layer %s has %d to 9 nodes, not %d" % (arguments.layer, least, arguments.nodes))
     plan = Plan(MINORS[arguments.kubernetes], arguments.etcd, arguments.api_servers)
     kind = Kind(arguments.suite, arguments.docker, plan.kubernetes if arguments.layer != "nodes" else "", calico=arguments.layer == "calico")
     wanted = {"kind": asdict(kind), "control-plane": asdict(plan) if kind.kubernetes else {}}
@@ -114,7 +115,7 @@ def up(arguments: argparse.Namespace, space: Space) -> None:
             guest.start(kernel_of, base, arguments.memory, plane.node_files(guest.name) if plane else None)
         if plane and kind.calico:
             network.apply(plane, calico())
-        with ThreadPoolExecutor() as pool:
+        with ThreadPoolExecutor(max(1, len(guests))) as pool:
             for guest, seconds in zip(guests, pool.map(Guest.wait, guests)):
                 say("%s answers at %s after %.0f s" % (guest.name, guest.address, seconds))
         if plane:

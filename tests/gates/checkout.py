@@ -14,11 +14,15 @@ WITH_PROGRAMS = "%s:%s" % (BIN, os.environ["PATH"])
 
 
 def run(*command, cwd=ROOT, timeout=300, expect=(0,), **environment):
-    """The output of a program that must end as expected; what it said is the test's message when it does not."""
+    """The output of a program that must end as expected; what it said is the test's message when it does not.
+
+    What `make test` itself was told is not for the programs that the tests start.
+    """
+    inherited = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "ARGS")}
     done = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
-        env={**os.environ, "NO_COLOR": "1", "ANSIBLE_NOCOLOR": "1", **environment},
+        env={**inherited, "NO_COLOR": "1", "ANSIBLE_NOCOLOR": "1", **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -40,12 +44,12 @@ def files(*patterns):
 NO_PART = (".collections/", "lab/", "tests/unit/trees/")
 
 
-def copy(to):
+def copy(to, without=()):
     """A copy of the collection where Ansible's programs want it, known to git, in a directory of that purpose's own."""
     tree = to / "ansible_collections" / "nodecare" / "kubernetes"
     shutil.rmtree(tree, ignore_errors=True)
     for path in files():
-        if not path.startswith(NO_PART):
+        if not path.startswith((*NO_PART, *without)):
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / path, tree / path, follow_symlinks=False)
     run("git", "init", "-q", cwd=tree)

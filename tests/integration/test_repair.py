@@ -17,6 +17,8 @@ from patients import CALM, LINK
 
 from lab.fleet import CHECKOUT, Face, Fleet, Target, missing
 
+pytestmark = pytest.mark.apart
+
 NODES = ("s1", "s2", "s3", "s4")
 SWAPS = CALM["/proc/swaps"] + "/dev/sdb1\tpartition\t524284\t4\t-2\n"
 FSTAB = "/dev/sda1 / ext4 defaults 0 1\n/dev/sdb1\tnone swap sw 0 0\r\n"
@@ -119,6 +121,7 @@ def changed(said):
 # -- when all is well ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("core", [OLDEST, NEWEST], ids=["oldest", "newest"])
 def test_predicted_done_repeated_and_undone(nodes, core):
     predicted = nodes.play("repair_swap", "--check", "--diff", core=core)
@@ -200,6 +203,7 @@ def test_a_play_that_forgets_serial_is_refused(nodes):
     assert nodes.untouched() == list(NODES)
 
 
+@pytest.mark.slow
 def test_a_controller_that_is_killed_leaves_what_the_next_run_finishes(nodes):
     (nodes.hooks / "s1").write_text("until test -e %s; do sleep 0.1; done\n" % (nodes.hooks / "go"))
     with nodes.start("repair_swap") as run:

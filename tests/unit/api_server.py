@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import yaml
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._sweep._document import document
-from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._sweep._door import _refused
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._api._door import _refused
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._sweep._sweep import Sweep
 
 PLACE = Path(__file__).parent / "api"

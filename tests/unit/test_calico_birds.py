@@ -52,8 +52,13 @@ def met(request):
         process = stack.enter_context(birds.bird(request.param, here, roots[0], birds.told(request.param, HERE, PEERS, ISO)))
         if birds.program(request.param, "bird6"):
             stack.enter_context(birds.bird(request.param, here, roots[0], "router id %s;\nprotocol device {}\n" % HERE, "bird6.ctl", "bird6"))
-        birds.until(lambda: "Established" in str(socket(roots[0])), lambda: str(socket(roots[0])))
+        birds.until(lambda: met_and_told(roots[0]), lambda: str(socket(roots[0])))
         yield request.param, roots[0], process
+
+
+def met_and_told(root):
+    """A session is established before what is known has been told, for which its state is ``wait``."""
+    return [one for one in socket(root)["protocols"] if (one["info"], one["up"]) == ("Established", "up")]
 
 
 def socket(root, name="bird.ctl"):

@@ -10,8 +10,9 @@ import time
 
 import pytest
 import yaml
-from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _sweep
-from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._sweep import _client, _values
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _api, _sweep
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._api import _client
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._sweep import _values
 from api_server import OBJECTS, PLACE, Api, facts, standing_in
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -286,7 +287,7 @@ def test_a_program_for_credentials(server):
 
 def test_a_program_for_credentials_that_hangs():
     program = {"apiVersion": "client.authentication.k8s.io/v1", "command": "sleep", "args": ["30"], "interactiveMode": "Never"}
-    with pytest.raises(_sweep.ClientError, match="has given none within 1 s"):
+    with pytest.raises(_api.ClientError, match="has given none within 1 s"):
         _sweep.read({"kubeconfig": kubeconfig("http://127.0.0.1:1", exec=program)}, 1, {})
 
 
@@ -311,11 +312,11 @@ def test_keys_of_a_kubeconfig_leave_no_files_behind(tmp_path, monkeypatch):
 )
 def test_who_cannot_be_asked_is_told_why(options, why, monkeypatch):
     monkeypatch.setenv("HOME", "/nowhere")
-    with pytest.raises(_sweep.ClientError, match=re.escape(why)):
+    with pytest.raises(_api.ClientError, match=re.escape(why)):
         _sweep.read(options, 20, {})
 
 
 def test_without_the_library(monkeypatch):
     monkeypatch.setattr(_client, "client", None)
-    with pytest.raises(_sweep.ClientError, match="pip install kubernetes"):
+    with pytest.raises(_api.ClientError, match="pip install kubernetes"):
         _sweep.read({}, 20, {})

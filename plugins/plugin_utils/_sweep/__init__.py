@@ -1,18 +1,18 @@
 # Copyright: (c) 2026, the nodecare contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PRIVATE. One sweep of a cluster's API server, which only reads: whom it asks (_client, _door), what for (_kinds), and what it keeps (_document)."""
+"""PRIVATE. One sweep of a cluster's API server, which only reads: what it asks for (_kinds), how (_sweep), and what it keeps (_document)."""
 
 from __future__ import annotations
 
 import time
 from statistics import median
 
-from ._client import ClientError, opened
+from .._api import opened
 from ._document import document
 from ._sweep import Sweep
 
-__all__ = ["ClientError", "read"]
+__all__ = ["read"]
 
 
 def read(options, seconds, environment):

@@ -10,9 +10,9 @@ import time
 from collections import deque
 from typing import NamedTuple
 
+from .._api._door import ERROR, HUNG, LATE, THREADS, NoAnswerError
 from . import _workloads
 from ._calico import find_daemonset
-from ._door import ERROR, HUNG, LATE, THREADS, NoAnswerError
 from ._kinds import KINDS, PAGE, config_map, events
 from ._values import entries, number, text
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the nodecare contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PRIVATE. The only door to the API server: it only reads, has a deadline for each answer, and says in one line why there was none."""
+"""PRIVATE. The only door to the API server: it has a deadline for each answer, and says in one line why there was none."""
 
 from __future__ import annotations
 
@@ -22,11 +22,16 @@ DENIED, HUNG, LATE, ERROR = "denied", "hung", "late", "error"  # as in the probl
 
 
 class NoAnswerError(Exception):
-    """Why something could not be read; ``missing`` says that the API server has no such thing."""
+    """Why something could not be read or done; ``status`` is 0 where nobody has answered, and ``said`` the object that explains a refusal."""
 
-    def __init__(self, why, kind=ERROR, missing=False):
+    def __init__(self, why, kind=ERROR, status=0, said=None):
         super().__init__(why)
-        self.why, self.kind, self.missing = why, kind, missing
+        self.why, self.kind, self.status, self.said = why, kind, status, said or {}
+
+    @property
+    def missing(self):
+        """Whether the API server has no such thing."""
+        return self.status == 404
 
 
 class Door:
@@ -45,31 +50,56 @@ class Door:
 
     def get(self, path, query, seconds):
         """The object that the API server has at a path; so long it may take to connect, and so long to say the next word."""
+        return self._ask("GET", path, query, seconds)
+
+    def create(self, path, body, seconds, dry_run=False):
+        return self._ask("POST", path, _dry(dry_run), seconds, body)
+
+    def replace(self, path, body, seconds, dry_run=False):
+        """With the ``resourceVersion`` that it was read with, so that nobody's change in between is lost: the answer is 409 then."""
+        return self._ask("PUT", path, _dry(dry_run), seconds, body)
+
+    def patch(self, path, body, seconds, dry_run=False, kind="merge-patch"):
+        return self._ask("PATCH", path, _dry(dry_run), seconds, body, "application/%s+json" % kind)
+
+    def delete(self, path, seconds, body=None, dry_run=False):
+        return self._ask("DELETE", path, _dry(dry_run), seconds, body)
+
+    def _ask(self, method, path, query, seconds, body=None, kind="application/json"):
         self.asked.append(path)
         began = time.monotonic()
         target = self.url + path + ("?" + urlencode(query) if query else "")
         try:
-            status, body = self._read(target, seconds)
+            status, raw = self._send(method, target, seconds, body, kind)
         except wrong.HTTPError as error:
             raise _unanswered(error, seconds) from None
         self.took.append((time.monotonic() - began, path))
         try:
-            said = json.loads(body)
+            said = json.loads(raw)
         except ValueError:
             said = None
-        if status != 200:
+        if not 200 <= status < 300:
             raise _refused(status, said)
         if not isinstance(said, dict):
             raise NoAnswerError("what answers there is no API server")
         return said
 
-    def _read(self, target, seconds):
+    def _send(self, method, target, seconds, body, kind):
+        headers = self._headers
+        if body is not None:
+            headers = headers.copy()
+            headers["Content-Type"] = kind
+            body = json.dumps(body)
         # Nothing is followed and nothing tried again: a token goes to this server only, and time is short.
         answer = self._pool.request(
-            "GET", target, headers=self._headers, timeout=urllib3.Timeout(connect=seconds, read=seconds), retries=False, preload_content=False
+            method, target, body=body, headers=headers, timeout=urllib3.Timeout(connect=seconds, read=seconds), retries=False, preload_content=False
         )
         self.server_time = self.server_time or _date(answer.headers.get("Date")) or time.time()
         return answer.status, b"".join(answer.stream(CHUNK, decode_content=True))
+
+
+def _dry(dry_run):
+    return {"dryRun": "All"} if dry_run else {}
 
 
 def _date(said):
@@ -96,4 +126,4 @@ def _refused(status, said):
     """The API server's own words name user, verb and kind, and nothing secret."""
     words = said.get("message") if isinstance(said, dict) else None
     why = "%s (HTTP status %d)" % (words if isinstance(words, str) and words else "no reason given", status)
-    return NoAnswerError(why, DENIED if status in (401, 403) else ERROR, missing=status == 404)
+    return NoAnswerError(why, DENIED if status in (401, 403) else ERROR, status, said if isinstance(said, dict) else None)
