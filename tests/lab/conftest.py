@@ -20,13 +20,23 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def cluster():
     """Three nodes (or LAB_NODES) with Calico: the lab LAB_ID where that stands, else one of our own that goes with us."""
-    standing = Lab(os.environ.get("LAB_ID") or "none")
+    yield from _standing_or_own("LAB_ID", "c", "--layer", "calico", "--nodes", os.environ.get("LAB_NODES") or 3)
+
+
+@pytest.fixture(scope="session")
+def api():
+    """An API server without machines: the lab LAB_OF_API where that stands, else one of our own that goes with us."""
+    yield from _standing_or_own("LAB_OF_API", "s", "--layer", "cluster", "--nodes", 0)
+
+
+def _standing_or_own(variable, letter, *words):
+    standing = Lab(os.environ.get(variable) or "none")
     if standing.ask("status")[0] == 0:
         yield standing
         return
-    made = Lab(own_name("c"))
+    made = Lab(own_name(letter))
     try:
-        made.up("--layer", "calico", "--nodes", os.environ.get("LAB_NODES") or 3)
+        made.up(*words)
         yield made
     finally:
         made.do("down")
