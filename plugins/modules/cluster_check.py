@@ -114,6 +114,11 @@ cluster:
       type: list
       elements: dict
       sample: [{"namespace": "kube-system", "name": "calico-typha", "allowed": 1, "expected": 3, "healthy": 3}]
+    etcd:
+      description: Each member of etcd that runs as a pod, as kubeadm, kubespray and RKE2 have it.
+      type: list
+      elements: dict
+      sample: [{"component": "etcd", "node": "control-1", "ready": true}]
 msg:
   description: What was read, in one sentence.
   returned: always

@@ -16,8 +16,8 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import yaml
-from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._sweep._document import document
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._api._door import _refused
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._sweep._document import document
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._sweep._sweep import Sweep
 
 PLACE = Path(__file__).parent / "api"
@@ -86,8 +86,10 @@ def _chosen(one, query):
         return one["metadata"]["name"] == field.removeprefix(NAMED)
     if field.startswith(ABOUT):
         return one["involvedObject"]["kind"] == field.removeprefix(ABOUT)
-    wanted = labels.partition("(")[2].rstrip(")").split(",")
-    return not labels or one["metadata"].get("labels", {}).get("k8s-app") in wanted
+    own = one.get("metadata", {}).get("labels", {})
+    if "=" in labels:
+        return all(own.get(name) == value for name, _equals, value in (each.partition("=") for each in labels.split(",")))
+    return not labels or own.get("k8s-app") in labels.partition("(")[2].rstrip(")").split(",")
 
 
 class Recorded:

@@ -18,7 +18,7 @@ LATER = {"pod_events": ("events",), "config_maps": ("calico.env",)}  # {what was
 def document(answers, taken):
     """What could not be read is None, and named among the problems by the path under which a rule asks for it."""
     cluster = Cluster(answers)
-    facts = {name: getattr(cluster, name)() for name in ("nodes", "pods", "events", "calico", "kube_proxy", "services", "kubeadm", "budgets")}
+    facts = {name: getattr(cluster, name)() for name in ("nodes", "pods", "events", "calico", "kube_proxy", "services", "kubeadm", "budgets", "etcd")}
     nothing = _nothing(answers, taken)
     if nothing:
         facts = dict.fromkeys(facts)
@@ -94,6 +94,9 @@ class Cluster:
 
     def budgets(self):
         return self._value("budgets")
+
+    def etcd(self):
+        return self._value("etcd")
 
     def _by_daemonset(self, daemonset, said):
         if self._problem("daemonsets"):

@@ -58,6 +58,7 @@ DAEMONSET = tuple("calico." + name for name in ("install", "version", "datastore
 KINDS = {
     "nodes": Kind(("nodes",), ("/api/v1/nodes",), _nodes.node),
     "pods": Kind(("pods",), ("/api/v1/pods",), _pods.pod, {"labelSelector": _pods.SELECTOR}),
+    "etcd": Kind(("etcd",), ("/api/v1/namespaces/kube-system/pods",), _pods.pod, {"labelSelector": _pods.ETCD}),
     "daemonsets": Kind(DAEMONSET, ("/apis/apps/v1/daemonsets",), _calico.kept_daemonset),
     "leases": Kind(("node.lease",), ("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",), _nodes.lease),
     "pools": Kind(("calico.pools",), _calicos("ippools"), _calico.pool, optional=True),

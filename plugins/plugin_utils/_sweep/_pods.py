@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the nodecare contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PRIVATE. Pods of Calico and kube-proxy with their containers, what was said about them, and what may be evicted."""
+"""PRIVATE. Pods of Calico, kube-proxy and etcd with their containers, what was said about them, and what may be evicted."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ COMPONENTS = {
     **dict.fromkeys(("canal", "rke2-canal"), "calico-node"),
 }
 SELECTOR = "k8s-app in (%s)" % ",".join(COMPONENTS)
+ETCD = "component=etcd,tier=control-plane"  # static pods, as kubeadm, kubespray and RKE2 make them
 LONGEST = 2048  # characters of a message; a container may leave 4 KiB behind
 
 
@@ -23,7 +24,7 @@ def pod(thing):
     return {
         "namespace": text(thing, "metadata", "namespace"),
         "name": text(thing, "metadata", "name"),
-        "component": COMPONENTS.get(text(thing, "metadata", "labels", "k8s-app"), ""),
+        "component": _component(mapping(thing, "metadata", "labels")),
         "node": text(thing, "spec", "nodeName"),
         "phase": text(status, "phase"),
         "reason": text(status, "reason") or text(unplaced, "reason"),
@@ -36,6 +37,11 @@ def pod(thing):
         "init": _containers(thing, "initContainers", "initContainerStatuses"),
         "containers": _containers(thing, "containers", "containerStatuses"),
     }
+
+
+def _component(labels):
+    name = COMPONENTS.get(text(labels, "k8s-app"), "")
+    return name or ("etcd" if text(labels, "component") == "etcd" else "")
 
 
 def _containers(thing, asked, told):
@@ -93,4 +99,5 @@ def budget(thing):
         "allowed": number(thing, "status", "disruptionsAllowed"),
         "expected": number(thing, "status", "expectedPods"),
         "healthy": number(thing, "status", "currentHealthy"),
+        "selector": at(thing, "spec", "selector"),
     }
