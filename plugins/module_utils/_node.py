@@ -354,8 +354,17 @@ class Node:
 
     def http(self, address, path, deadline=None):
         """One GET over a unix socket (a path) or TCP (a host and a port): no proxy, no redirect, no TLS."""
+        return self._request(address, "GET", path, b"", deadline)
+
+    def command(self, socket_path, verb, path, body=None, deadline=None):
+        """One request over a unix socket that changes something, with a table as its body: for repairs, no probe sends any."""
+        return self._request(socket_path, verb, path, b"" if body is None else json.dumps(body).encode(), deadline)
+
+    def _request(self, address, verb, path, body, deadline):
         where = address if isinstance(address, str) else "%s:%s" % tuple(address)
-        answer, said = self._converse(address, "%s %s" % (where, path), ("GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n" % path).encode(), deadline)
+        length = "Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body) if body else ""
+        question = ("%s %s HTTP/1.0\r\nHost: localhost\r\n%s\r\n" % (verb, path, length)).encode() + body
+        answer, said = self._converse(address, "%s %s" % (where, path), question, deadline)
         if answer.state != "answered":
             return answer
         head, _blank, body = said.decode("utf-8", "replace").partition("\r\n\r\n")

@@ -83,7 +83,7 @@ def test_a_real_listener_is_found_with_its_inode_and_its_process(family, address
         found = list(_ports.listening(Node().read(table)))
         assert (listener.getsockname()[1], inode) in found
         assert bound.getsockname()[1] not in [port for port, _inode in found]
-        assert _ports._owners(Node(), {inode})[inode]["pid"] == os.getpid()
+        assert _ports.holders(Node(), {inode})[inode]["pid"] == os.getpid()
 
 
 # -- modules -----------------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ def ports(node):
         for port, inode in listening(node.read(path, TABLE) or ""):
             if port in WANTED:
                 held[inode] = {"port": port}
-    owners = _owners(node, set(held)) if held else {}
+    owners = holders(node, set(held)) if held else {}
     for inode, one in held.items():
         one.update(owners.get(inode) or {})
         if inode not in owners:
@@ -39,7 +39,7 @@ def listening(text):
                 yield int(port, 16), words[9]
 
 
-def _owners(node, inodes):
+def holders(node, inodes):
     """{inode: process}; those that are likely to hold them are looked at first, so that a healthy node costs a few."""
     names = {}
     for pid in node.list("/proc"):

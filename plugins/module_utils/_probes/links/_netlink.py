@@ -65,16 +65,16 @@ def addresses(payloads):
         yield index, {"ip": ip, "prefix": prefix, **{key: value for key, value in more.items() if value}}
 
 
-def routes(payloads):
-    """The main table's routes: struct rtmsg {family, dst_len, src_len, tos, table, protocol, scope, type, flags}."""
+def routes(payloads, table=MAIN):
+    """One table's routes, or with None those of all: struct rtmsg {family, dst_len, src_len, tos, table, protocol, scope, type, flags}."""
     for payload in payloads:
         if len(payload) < 12:
             continue
-        family, prefix, _source, _tos, table, protocol, scope, kind, flags = struct.unpack_from("=8BI", payload)
+        family, prefix, _source, _tos, low, protocol, scope, kind, flags = struct.unpack_from("=8BI", payload)
         if family not in FAMILIES or flags & 0x200:  # RTM_F_CLONED: what the kernel has learnt about a path is no route
             continue
         said = attributes(payload, 12)
-        if number(said.get(15, b"")) not in (0, MAIN) or (15 not in said and table != MAIN):
+        if table not in (None, number(said[15]) if 15 in said else low):
             continue
         target = address(family, said.get(1, b"")) or ("::" if family == socket.AF_INET6 else "0.0.0.0")
         hops = [number(hop) for hop in ([said[4]] if 4 in said else [hop[4:8] for hop in _hops(said.get(9, b""))])]

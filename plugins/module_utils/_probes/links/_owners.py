@@ -20,6 +20,7 @@ CONFIGURATION = (
     "/etc/sysconfig/network-scripts/ifcfg-*",
     "/etc/sysconfig/network/ifcfg-*",
 )
+GENERATED = re.compile(r"(?m)^nm-generated=true$")  # NetworkManager's own note of a link that somebody else has made
 MOST = 40
 
 
@@ -33,7 +34,10 @@ def declared(node):
     if not wanted:
         return found
     for path in [path for pattern in CONFIGURATION for path in node.glob(pattern)]:
-        words = set(re.split(r"[\s=:\"',\[\]{}]+", re.sub(r"(?m)^\s*[#;].*", "", (node.read(path) or "") + " " + _named(path))))
+        text = node.read(path) or ""
+        if GENERATED.search(text):
+            continue
+        words = set(re.split(r"[\s=:\"',\[\]{}]+", re.sub(r"(?m)^\s*[#;].*", "", text + " " + _named(path))))
         for name in wanted:
             if name in words:
                 found.setdefault(name, path)
@@ -56,11 +60,11 @@ def docker(node):
     if not networks.ok:
         return {"asked": True, "answered": False, "seconds": networks.seconds}
     users = {}
-    for container in _tables(running.json()):
+    for container in tables(running.json()):
         named = (container.get("Names") or ["?"])[0].lstrip("/")[:64]
         for network in ((container.get("NetworkSettings") or {}).get("Networks") or {}).values():
             users.setdefault((network or {}).get("NetworkID"), []).append(named)
-    return {"asked": True, "answered": True, "networks": [_network(one, users.get(one.get("Id"), [])) for one in _bridged(_tables(networks.json()))[:MOST]]}
+    return {"asked": True, "answered": True, "networks": [_network(one, users.get(one.get("Id"), [])) for one in bridged(tables(networks.json()))[:MOST]]}
 
 
 def _would_start(node):
@@ -68,19 +72,23 @@ def _would_start(node):
     return listens and node.unit("docker.service").get("ActiveState") not in ("active", "reloading")
 
 
-def _tables(answer):
+def tables(answer):
     return [one for one in (answer if isinstance(answer, list) else []) if isinstance(one, dict)]
 
 
-def _bridged(networks):
+def bridged(networks):
     return [one for one in networks if one.get("Driver") == "bridge"]
 
 
+def bridge_of(network):
+    """The link of a docker network: named by an option, else by the network's id."""
+    return str((network.get("Options") or {}).get("com.docker.network.bridge.name") or "br-" + str(network.get("Id"))[:12])
+
+
 def _network(network, users):
-    options = network.get("Options") or {}
     return {
         "name": str(network.get("Name"))[:128],
-        "bridge": str(options.get("com.docker.network.bridge.name") or "br-" + str(network.get("Id"))[:12]),
+        "bridge": bridge_of(network),
         "subnets": [str(one.get("Subnet")) for one in ((network.get("IPAM") or {}).get("Config") or [])][:4],
         "containers": sorted(users)[:10],
         "container_count": len(users),
@@ -93,7 +101,7 @@ def podman(node):
     for path in node.glob("/etc/containers/networks/*.json")[:MOST]:
         network = node.json(path)
         if isinstance(network, dict) and network.get("driver") == "bridge":
-            networks.append({"name": str(network.get("name"))[:128], "bridge": str(network.get("network_interface"))[:16]})
+            networks.append({"name": str(network.get("name"))[:128], "bridge": str(network.get("network_interface"))[:16], "file": path})
     return {"networks": networks}
 
 
