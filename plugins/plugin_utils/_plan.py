@@ -1,0 +1,243 @@
+# Copyright: (c) 2026, the nodecare contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PRIVATE. The plan: which repair on which node, in which order, what has to be agreed to before, and what is left to people."""
+
+from __future__ import annotations
+
+import re
+from collections import namedtuple
+
+from ._cluster import is_number, listed
+from ._diagnosis import diagnose
+from ._report import groups
+from ._report.words import natural
+from ._rules._rule import CLUSTER
+from ._with_cluster import joined
+
+SCHEMA = "nodecare.plan/1"
+COLLECTION = "nodecare.kubernetes."
+Repair = namedtuple("Repair", "role everywhere")
+# {playbook: its role, and whether it changes all nodes of the cluster at once}, in the order in which one node gets them: what lets the
+# kubelet and the runtime work comes first, a reboot last.
+REPAIRS = {
+    "repair_swap": Repair("disable_swap", False),
+}
+COMMON = "cluster.too_many_not_ready"
+SAME_PERCENT = 34.0  # of the nodes: where more of them need the same disruptive repair, the cause is none of them
+LOST = ("node.unreachable", "node.unreadable")
+# {playbook: what has to be put right before it, where nothing but a person can}
+FIRST = {"repair_ipam": ("calico.init_stuck", "cluster.service_path")}
+CONTROL_PLANE_ROLES = {"control-plane", "controlplane", "master", "etcd"}
+CONTROL_PLANE_PODS = {"kube-apiserver", "etcd"}
+# What a report must not decide: it may be a file of somebody else's.
+OURS = {"nodecare_allow_disruption", "nodecare_reboot_ok", "nodecare_consent", "nodecare_serial", "nodecare_hosts"}
+
+Node = namedtuple("Node", "control_plane pods")  # each None where it is not known
+Consent = namedtuple("Consent", "allow_disruption reboot_ok")
+CONSENTS = {"disruptive": ("allow_disruption", "-e nodecare_allow_disruption=true"), "reboot": ("reboot_ok", "-e nodecare_reboot_ok=true")}
+NOBODY = Node(None, None)
+NONE_GIVEN = Consent(False, None)
+
+
+def plan(findings, hosts, nodes=None, others=(), consent=NONE_GIVEN, percent=SAME_PERCENT):
+    """The plan for the hosts of a run, which is never widened.
+
+    ``nodes`` maps names to what is known of them, ``others`` are the nodes of the cluster that are no hosts of this run. The answer is
+    {schema, stop: [reasons], turns: [{node, control_plane, pods, steps}], by_hand: [], outside: []}. A turn is one node with its repairs
+    in order, and the next one comes when it is well. A step is {number, node, playbook, role, why: [rule ids], disruptive, reboot, vars,
+    everywhere, needs: [options], held: reason or None, command}.
+    """
+    nodes = {host: (nodes or {}).get(host, NOBODY) for host in hosts}
+    wanted, by_hand = _wanted(findings)
+    order = sorted(nodes, key=lambda name: _importance(name, nodes[name]))
+    steps, outside = _placed(wanted, order)
+    _hold(steps, findings, others, consent, by_hand)
+    turns = [{"node": name, **nodes[name]._asdict(), "steps": [one for one in steps if one["node"] == name]} for name in order]
+    turns = [one for one in turns if one["steps"]]
+    for number, step in enumerate((step for turn in turns for step in turn["steps"]), 1):
+        step["number"] = number
+    stop = list(_common_causes(findings, wanted, len({*hosts, *others}), percent))
+    return {"schema": SCHEMA, "stop": stop, "turns": turns, "by_hand": by_hand, "outside": outside}
+
+
+def can_begin(made):
+    """The turns of a plan of which something can be carried out now, each with only that."""
+    turns = [{**turn, "steps": [step for step in turn["steps"] if not step["held"]]} for turn in made["turns"]]
+    return [] if made["stop"] else [turn for turn in turns if turn["steps"]]
+
+
+# -- what is known of the nodes ------------------------------------------------------------------------------------------
+
+
+def known(machines, cluster=None, control_plane=()):
+    """({name: Node}, the Nodes of the cluster that are none of these machines). ``control_plane`` are names that an inventory calls so."""
+    views = joined(machines, cluster) if cluster else machines
+    found = {name: Node(_is_control_plane(view, name in control_plane), _pods(view)) for name, view in views.items()}
+    return found, sorted(set(found) - set(machines), key=natural)
+
+
+def _is_control_plane(view, said):
+    entry = (view.get(CLUSTER) or {}).get("node")
+    role = (view.get("host") or {}).get("role")
+    if said or CONTROL_PLANE_ROLES.intersection((entry or {}).get("roles") or []) or CONTROL_PLANE_PODS.intersection((role or {}).get("manifests") or []):
+        return True
+    return False if entry or role else None
+
+
+def _pods(view):
+    """How many pods run there, as its runtime says."""
+    counts = [(one.get("pods") or {}).get("ready") for one in ((view.get("runtime") or {}).get("answers") or {}).values() if isinstance(one, dict)]
+    return max((one for one in counts if is_number(one)), default=None)
+
+
+def _importance(name, node):
+    """The canary first: a worker with few pods; what belongs to the control plane last, what is not known in between."""
+    return {False: 0, None: 1, True: 2}[node.control_plane], node.pods is None, node.pods or 0, natural(name), name
+
+
+# -- what is to be done ----------------------------------------------------------------------------------------------------
+
+
+def _wanted(findings):
+    """The findings that a playbook puts right, and what only people can; what another finding explains gets no repair of its own."""
+    repaired, by_hand = {}, {}
+    for answer in diagnose(findings):
+        mine = {(one["id"], one["node"]) for one in answer["repair"]}
+        steps = [answer["cause"], *(one for one in answer["explains"] if (one["id"], one["node"]) in mine)]
+        for one in (*steps, *answer["for_good"]):
+            if _playbook(one["remedy"]):
+                repaired.setdefault(id(one), one)
+            else:
+                hand = _by_hand(one)
+                by_hand.setdefault((one["node"], hand["command"] or one["id"]), hand)
+    return list(repaired.values()), list(by_hand.values())
+
+
+def _by_hand(finding):
+    remedy = finding["remedy"] or {"manual": None, **dict.fromkeys(CONSENTS, False)}
+    command = groups.command({**remedy, "playbook": None}, [])
+    return {"node": finding["node"], "id": finding["id"], "title": finding["title"], "command": command, "see": finding["see"], **_cautions(remedy)}
+
+
+def _playbook(remedy):
+    """The name of a playbook that is known here, and that takes what the remedy gives it; else None."""
+    if not remedy:
+        return None
+    name = str(remedy["playbook"] or "").removeprefix(COLLECTION)
+    fitting = all(re.fullmatch("nodecare_[a-z0-9_]+", variable) and variable not in OURS for variable in remedy["vars"])
+    return name if name in REPAIRS and fitting else None
+
+
+def _cautions(remedy):
+    return {name: bool(remedy[name]) for name in CONSENTS}
+
+
+def _placed(wanted, order):
+    """The steps in the order of the nodes and of each one's repairs; and those of nodes that are not in this run."""
+    steps, outside = [], []
+    for playbook, repair in REPAIRS.items():
+        mine = [one for one in wanted if _playbook(one["remedy"]) == playbook]
+        for node, ones in _by_carrier(mine, repair, order).items():
+            for variables, them in _by_variables(ones):
+                step = _step(playbook, repair, node, variables, them)
+                (steps if node in order else outside).append(step)
+    place = {name: number for number, name in enumerate(order)}
+    outside = [{"node": one["node"], "why": one["why"], "command": one["command"]} for one in outside]
+    return sorted(steps, key=lambda one: place[one["node"]]), sorted(outside, key=lambda one: natural(one["node"]))
+
+
+def _by_carrier(findings, repair, order):
+    """{the node in whose turn it is done: findings}. What concerns the cluster is done once: by the last node that has it done anyway, else by the first."""
+    own = {}
+    for one in findings:
+        if one["node"] != CLUSTER:
+            own.setdefault(one["node"], []).append(one)
+    carriers = [name for name in order if name in own]
+    of_cluster = [one for one in findings if one["node"] == CLUSTER]
+    if repair.everywhere and findings:
+        return {(carriers or order or [CLUSTER])[0]: findings}
+    if of_cluster:
+        own.setdefault(carriers[-1] if carriers else (order or [CLUSTER])[0], []).extend(of_cluster)
+    return own
+
+
+def _by_variables(findings):
+    """Findings whose repairs differ in nothing but lists are repaired together."""
+    done = []
+    for one in findings:
+        given = one["remedy"]["vars"]
+        together, them = next((pair for pair in done if _agree(pair[0], given)), ({}, []))
+        if not them:
+            done.append((together, them))
+        for name, value in given.items():
+            known = together.get(name) or []
+            together[name] = [*known, *(item for item in value if item not in known)] if isinstance(value, list) else value
+        them.append(one)
+    return done
+
+
+def _agree(some, more):
+    lists = (name for name in some if name in more and isinstance(some[name], list) and isinstance(more[name], list))
+    return some.keys() == more.keys() and all(some[name] == more[name] for name in some.keys() - set(lists))
+
+
+def _step(playbook, repair, node, variables, findings):
+    remedy = {"playbook": COLLECTION + playbook, "vars": variables, "manual": None, **{name: any(one["remedy"][name] for one in findings) for name in CONSENTS}}
+    return {
+        "number": None,
+        "node": node,
+        "playbook": remedy["playbook"],
+        "role": COLLECTION + repair.role,
+        "why": list(dict.fromkeys(one["id"] for one in findings)),
+        **_cautions(remedy),
+        "vars": variables,
+        "everywhere": repair.everywhere,
+        "needs": [],
+        "held": None,
+        "command": groups.command(remedy, [node]),
+    }
+
+
+# -- what keeps a step from being carried out ------------------------------------------------------------------------------
+
+
+def _hold(steps, findings, others, consent, by_hand):
+    lost = {one["node"] for one in findings if one["id"] in LOST and one["status"] == "fail"}
+    first = {(one["node"], one["id"]) for one in by_hand}
+    held = set()
+    for step in steps:
+        step["needs"] = [option for caution, (name, option) in CONSENTS.items() if step[caution] and not getattr(consent, name)]
+        step["held"] = _why_not(step, lost, first, others, held)
+        if step["held"]:
+            held.add(step["node"])
+
+
+def _why_not(step, lost, first, others, held):
+    if step["node"] in lost:
+        return "it cannot be reached"
+    if step["everywhere"] and others:
+        return "it changes all nodes of the cluster, and this run does not have %s" % listed(others)
+    for rule_id in FIRST.get(step["playbook"].removeprefix(COLLECTION), ()):
+        if (step["node"], rule_id) in first:
+            return "%s has to be put right by hand first" % rule_id
+    if step["needs"]:
+        return "needs your consent: " + " ".join(step["needs"])
+    return "it comes after what is held back" if step["node"] in held else None
+
+
+def _common_causes(findings, wanted, count, percent):
+    """Why no node is to be repaired: what is wrong is wrong with many."""
+    for one in findings:
+        if one["id"] == COMMON and one["status"] == "fail":
+            yield one["message"]
+    for playbook in (name for name, repair in REPAIRS.items() if not repair.everywhere):
+        nodes = {one["node"] for one in wanted if _playbook(one["remedy"]) == playbook and one["remedy"]["disruptive"]}
+        if len(nodes) > 1 and 100 * len(nodes) > percent * count:
+            yield "%s would be needed on %d of %d nodes (beyond %g %% the cause is common): %s" % (
+                playbook,
+                len(nodes),
+                count,
+                percent,
+                listed(sorted(nodes, key=natural)),
+            )

@@ -1,0 +1,212 @@
+"""The plan over all repairs: each incident has its own, and whatever is found, no plan is dangerous.
+
+- case: one sentence
+  nodes: {n1: 3, cp: true, x: null}    # pods of a worker, true for the control plane, null where neither is known
+  others: [n9]                         # nodes of the cluster that are no hosts of the run
+  findings: [{id, node, status: fail, by: repair_swap, hand: a command, evidence, vars, disruptive, reboot}]
+  consent: {allow_disruption: true}
+  plan: ["node playbook (what it heals) everywhere {variables}: why it is held back"]
+  by_hand: ["node rule: command"]
+  outside: [node]
+  stop: [reason]
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _plan
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._plan import Consent, Node, Repair, can_begin, known
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._report import plan as shown
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules import RULES, _rule
+from hypothesis import given
+from hypothesis import strategies as st
+
+ROOT = Path(__file__).parents[2]
+REAL = dict(_plan.REPAIRS)
+ALL = {
+    "repair_swap": Repair("disable_swap", False),
+    "repair_runtime": Repair("restart_runtime", False),
+    "repair_bridges": Repair("remove_bridges", False),
+    "repair_ipam": Repair("unstick_ipam", False),
+    "repair_autodetection": Repair("set_autodetection", True),
+    "repair_probes": Repair("tune_probes", True),
+    "repair_overload": Repair("recycle_node", False),
+}
+CASES = [pytest.param(case, id=case["case"]) for case in yaml.safe_load((Path(__file__).parent / "plans" / "incidents.yml").read_text())]
+
+
+def finding(one):
+    by = one.get("by")
+    playbook = by if by is None or "." in by else "nodecare.kubernetes." + by
+    remedy = {"playbook": playbook, "vars": one.get("vars", {}), "manual": one.get("hand"), **{name: one.get(name, False) for name in ("disruptive", "reboot")}}
+    whole = {"status": "fail", "severity": "error", "title": one["id"], "message": "m", "evidence": {}, "see": "docs/rules/%s.md" % one["id"], **one}
+    return {**whole, "remedy": remedy if by or one.get("hand") else None}
+
+
+def node(said):
+    return Node(None if said is None else said is True, None if said is True else said)
+
+
+def planned(case):
+    nodes = {name: node(said) for name, said in case["nodes"].items()}
+    consent = Consent(case.get("consent", {}).get("allow_disruption", False), case.get("consent", {}).get("reboot_ok"))
+    return _plan.plan([finding(one) for one in case["findings"]], list(nodes), nodes, case.get("others", ()), consent)
+
+
+def brief(step):
+    more = (" everywhere" if step["everywhere"] else "") + (" %s" % step["vars"] if step["vars"] else "")
+    held = ": " + step["held"] if step["held"] else ""
+    return "%s %s (%s)%s%s" % (step["node"], step["playbook"].rpartition(".")[2], ", ".join(step["why"]), more, held)
+
+
+def steps(made):
+    return [step for turn in made["turns"] for step in turn["steps"]]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def whole():
+    """The table with all repairs of all incidents."""
+    _plan.REPAIRS.update(ALL)
+    yield
+    _plan.REPAIRS.clear()
+    _plan.REPAIRS.update(REAL)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_case(case):
+    made = planned(case)
+    assert [brief(step) for step in steps(made)] == case["plan"]
+    assert sorted("%(node)s %(id)s: %(command)s" % one for one in made["by_hand"]) == case.get("by_hand", [])
+    assert [one["node"] for one in made["outside"]] == case.get("outside", [])
+    assert made["stop"] == case.get("stop", [])
+    said = shown.text(made)
+    assert said.isascii() and all(one.isprintable() or one == "\n" for one in said)
+    assert all(len(line) <= 100 for line in said.splitlines())
+
+
+# -- whatever is found ---------------------------------------------------------------------------------------------------
+
+NAMES = ("n1", "n2", "n10", "cp1", "cp2", "$(reboot)", "\x1b[2J", "cluster")
+IDS = """
+    swap.active swap.returns runtime.unresponsive calico.init_stuck links.stray_bridge calico.bgp node.unreachable calico.overloaded_node
+    calico.datastore_not_ready
+""".split()
+FINDING = st.fixed_dictionaries(
+    {
+        "id": st.sampled_from((*IDS, "calico.datastore_not_ready")),
+        "node": st.sampled_from(NAMES),
+        "status": st.sampled_from(("fail", "fail", "warn", "unknown")),
+    },
+    optional={
+        "by": st.sampled_from([*ALL, "repair_nothing"]),
+        "hand": st.just("true"),
+        "disruptive": st.booleans(),
+        "reboot": st.booleans(),
+        "vars": st.sampled_from([{}, {"nodecare_x": ["a"]}, {"nodecare_x": ["b", "a"]}, {"nodecare_x": 1}, {"ansible_host": "x"}]),
+    },
+)
+HOSTS = st.dictionaries(st.sampled_from(NAMES[:-1]), st.builds(Node, st.sampled_from([None, True, False]), st.sampled_from([None, 0, 1, 50])))
+
+
+@given(
+    st.lists(FINDING, max_size=14),
+    HOSTS,
+    st.lists(st.sampled_from(("n1", "n9")), max_size=2),
+    st.builds(Consent, st.booleans(), st.sampled_from([None, False, True])),
+    st.randoms(),
+)
+def test_no_plan_is_dangerous(found, hosts, others, consent, chance):
+    findings = [finding(one) for one in found]
+    made = _plan.plan(findings, list(hosts), hosts, others, consent)
+    order = [turn["node"] for turn in made["turns"]]
+    assert set(order) <= set(hosts), "the run is widened"
+    assert len(set(order)) == len(order), "a node has two turns"
+    assert all(step["node"] == turn["node"] for turn in made["turns"] for step in turn["steps"]), "two nodes at a time"
+    tiers = [{False: 0, None: 1, True: 2}[hosts[name].control_plane] for name in order]
+    assert tiers == sorted(tiers), "the control plane does not come last"
+    for step in steps(made):
+        assert step["held"] or ((consent.allow_disruption or not step["disruptive"]) and (consent.reboot_ok or not step["reboot"]))
+        assert step["held"] or not step["everywhere"] or not others
+        assert set(step["vars"]) <= {"nodecare_x"}
+    for turn in made["turns"]:
+        ranks = [list(ALL).index(step["playbook"].rpartition(".")[2]) for step in turn["steps"]]
+        assert ranks == sorted(ranks)
+        held = [bool(step["held"]) for step in turn["steps"]]
+        assert held == sorted(held), "something is carried out after what is held back"
+    assert [step["number"] for step in steps(made)] == list(range(1, len(steps(made)) + 1))
+    assert can_begin(made) == [] if made["stop"] else all(not step["held"] for turn in can_begin(made) for step in turn["steps"])
+    once = [step["playbook"] for step in steps(made) if step["everywhere"] and step["vars"] == {}]
+    assert len(once) == len(set(once)), "what changes all nodes is done twice"
+    chance.shuffle(findings)
+    again = dict(sorted(hosts.items(), reverse=True))
+    assert [turn["node"] for turn in _plan.plan(findings, list(again), again, others, consent)["turns"]] == order
+    assert shown.text(made)
+
+
+def test_an_empty_run():
+    made = _plan.plan([], [])
+    assert (made["turns"], made["stop"], can_begin(made)) == ([], [], [])
+    assert shown.text(made) == "Plan: nothing that a playbook repairs is wrong with these nodes"
+
+
+def test_what_the_terminal_shows():
+    case = next(one.values[0] for one in CASES if one.values[0]["case"].startswith("I1, overload"))
+    lines = shown.text(planned(case)).splitlines()
+    assert lines[:8] == [
+        "Plan: 2 repairs on 2 nodes, one node after the other; 2 held back",
+        "",
+        "turn  node  repair           heals",
+        "1     w2    repair_overload  calico.overloaded_node",
+        "                             disturbs running pods, needs a reboot",
+        "                             held back: needs your consent:",
+        "                             -e nodecare_allow_disruption=true",
+        "                             -e nodecare_reboot_ok=true",
+    ]
+    assert lines[-3:] == ["By hand:", "  w1, w2: load.outlier [load.outlier]", "         top"]
+
+
+# -- what is known of the nodes --------------------------------------------------------------------------------------------
+
+
+def test_what_a_node_is():
+    cluster = {"nodes": [{"name": "a", "roles": ["control-plane"]}, {"name": "b", "roles": []}, {"name": "z", "roles": []}], "pods": []}
+    runtime = {"answers": {"cri": {"pods": {"all": 9, "ready": 7}}, "docker": {"pods": {"all": None, "ready": None}}}}
+    machines = {
+        "a": {"taken": {}},
+        "b": {"taken": {}, "runtime": runtime},
+        "c": {"taken": {}, "host": {"role": {"joined": True, "manifests": ["etcd"]}}},
+        "d": {"taken": {}, "host": {"role": {"joined": True, "manifests": []}}},
+        "e": {"taken": {}},
+        "f": {"taken": {}},
+    }
+    found, others = known(machines, cluster, {"f"})
+    assert {name: found[name] for name in machines} == {
+        "a": Node(True, None),
+        "b": Node(False, 7),
+        "c": Node(True, None),
+        "d": Node(False, None),
+        "e": Node(None, None),
+        "f": Node(True, None),
+    }
+    assert others == ["z"]
+    assert known({}) == ({}, [])
+
+
+# -- the tables ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_playbook_that_a_rule_names_can_be_planned():
+    """Whoever gives a rule a playbook adds a line to _plan.REPAIRS, at its place in the order of one node's repairs."""
+    assert _rule.PLAYBOOKS - set(REAL) == set()
+    for playbook, repair in REAL.items():
+        assert (ROOT / "playbooks" / (playbook + ".yml")).exists(), playbook
+        assert (ROOT / "roles" / repair.role / "tasks" / "main.yml").exists(), repair.role
+        assert "nodecare.kubernetes." + repair.role in (ROOT / "playbooks" / (playbook + ".yml")).read_text()
+
+
+def test_what_comes_first_are_rules():
+    assert {one for ids in _plan.FIRST.values() for one in ids} | {_plan.COMMON, *_plan.LOST} <= set(RULES)
+    assert set(_plan.FIRST) <= set(ALL)
