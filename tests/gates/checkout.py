@@ -70,6 +70,6 @@ def venv(name, interpreter, *packages):
     if not stamp.exists():
         shutil.rmtree(made, ignore_errors=True)
         run(interpreter, "-m", "venv", made)
-        run(made / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages)
+        run(made / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check", *packages)
         stamp.touch()
     return made / "bin"

@@ -124,19 +124,22 @@ def changed(said):
 @pytest.mark.slow
 @pytest.mark.parametrize("core", [OLDEST, NEWEST], ids=["oldest", "newest"])
 def test_predicted_done_repeated_and_undone(nodes, core):
-    predicted = nodes.play("repair_swap", "--check", "--diff", core=core)
+    """The oldest core is given two nodes only, since each play takes its time."""
+    some = NODES if core is NEWEST else NODES[:2]
+    limit = ("--limit", ",".join(some))
+    predicted = nodes.play("repair_swap", "--check", "--diff", *limit, core=core)
     assert nodes.untouched() == list(NODES)
-    done = nodes.play("repair_swap", "--diff", core=core)
-    assert nodes.repaired() == list(NODES)
-    assert changed(predicted) == changed(done) == dict.fromkeys(NODES, 1)
+    done = nodes.play("repair_swap", "--diff", *limit, core=core)
+    assert nodes.repaired() == list(some)
+    assert changed(predicted) == changed(done) == dict.fromkeys(some, 1)
     assert diff(predicted) == diff(done) != []
-    assert changed(nodes.play("repair_swap", core=core)) == dict.fromkeys(NODES, 0)
-    nodes.play("undo", "--check", "--diff", core=core)
-    assert nodes.repaired() == list(NODES)
-    nodes.play("undo", "--limit", "s1,s2", core=core)
-    assert nodes.repaired() == ["s3", "s4"]
-    assert all(nodes.on(node, "cat /proc/swaps /etc/fstab") == SWAPS + FSTAB for node in ("s1", "s2"))
-    assert changed(nodes.play("undo", "--limit", "s1,s2", core=core)) == {"s1": 0, "s2": 0}
+    assert changed(nodes.play("repair_swap", *limit, core=core)) == dict.fromkeys(some, 0)
+    nodes.play("undo", "--check", "--diff", *limit, core=core)
+    assert nodes.repaired() == list(some)
+    nodes.play("undo", "--limit", "s1", core=core)
+    assert nodes.repaired() == list(some[1:])
+    assert nodes.on("s1", "cat /proc/swaps /etc/fstab") == SWAPS + FSTAB
+    assert changed(nodes.play("undo", "--limit", "s1", core=core)) == {"s1": 0}
 
 
 def diff(said):
@@ -183,7 +186,7 @@ def test_no_further_node_is_touched(fault, serial, core, nodes):
     assert "No further node is touched" in said, said
     (nodes.hooks / "go").touch()
     nodes.heal()
-    if (serial, core) == (2, NEWEST):
+    if (serial, core) == (2, NEWEST) and fault in HARD:
         nodes.play("repair_swap", nodecare_serial=serial)
         assert nodes.repaired() == list(NODES)
 
