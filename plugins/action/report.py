@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from ansible.errors import AnsibleActionFail
@@ -13,6 +12,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.color import ANSIBLE_COLOR
 
 from ..plugin_utils import _diagnosis, _judge, _registered, _report
+from ..plugin_utils._collected import collected
 from ..plugin_utils._policy import PolicyError, policy
 from ..plugin_utils._report import diagnosis, words
 from ..plugin_utils._rules import RULES
@@ -46,7 +46,7 @@ class ActionModule(ActionBase):
         try:
             checked = policy(arguments["policy"], known_rules=list(RULES))
             chosen = _judge.select(arguments["checks"], arguments["exclude"], checked)
-            nodes, policies, findings = _collected(_registered.results(task_vars, arguments["results"]), checked)
+            nodes, policies, findings = collected(_registered.results(task_vars, arguments["results"]), checked)
         except (_judge.SelectionError, PolicyError) as error:
             raise AnsibleActionFail(str(error)) from None
         read = {name: facts for name, facts in nodes.items() if facts}
@@ -83,26 +83,6 @@ def _symptom(arguments, nodes, cluster):
     if machine not in views:
         raise AnsibleActionFail("%s is neither a host of this play nor a node of the cluster" % place)
     return {"pod": pod, "node": machine} if pod else {"node": machine}
-
-
-def _collected(results, checked):
-    """{node: facts}, {node: policy} and the findings; hosts that have the same policy share one."""
-    nodes, policies, findings, seen = {}, {}, [], {}
-    for name, result in results:
-        nodes[name] = result.get("facts")
-        own = json.dumps(result.get("policy") or None, sort_keys=True, default=str)
-        if own not in seen:
-            seen[own] = policy(result["policy"]) if result.get("policy") else checked
-        policies[name] = seen[own]
-        findings.extend(result.get("findings") or [_lost(name, result, checked)])
-    return nodes, policies, findings
-
-
-def _lost(name, result, checked):
-    """The finding about a node whose task gave no findings."""
-    rule_id = "node.unreachable" if result.get("unreachable") else "node.unreadable"
-    why = str(result.get("msg") or result.get("skip_reason") or "it was not read in this run").strip()
-    return _judge.judge_lost(name, rule_id, why.removeprefix("Task failed: "), checked)
 
 
 def _outcome(report, paths, broken, failing):

@@ -81,7 +81,8 @@ def _by_hand(entries):
     for (rule_id, title, command), them in alike[:HANDS]:
         nodes = fold(sorted(groups.nodes_of(them), key=natural), 40)
         note = ", ".join(groups.cautions(them[0]))
-        lines += wrap("  %s: %s [%s]%s" % (nodes, safe(title), safe(rule_id), " (%s)" % note if note else ""), COLUMNS, LINES)
+        words = "%s: %s [%s]%s" % (nodes, safe(title), safe(rule_id), " (%s)" % note if note else "")
+        lines += ["  " + line for line in wrap(words, COLUMNS - 2, LINES)]
         lines += [INDENT + line for line in wrap_command(command or "see %s" % safe(them[0]["see"]), COLUMNS - len(INDENT))]
     return lines + _more(len(alike) - HANDS, "finding")
 
