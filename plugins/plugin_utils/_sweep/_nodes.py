@@ -13,7 +13,7 @@ ROLE = "node-role.kubernetes.io/"
 CALICO = "projectcalico.org/"
 # Calico's own, and the marks by which reboot daemons, remediators and autoscalers say that they work on a Node, or that nobody may.
 MARKS = (
-    *(CALICO, "nodecare.", "weave.works/kured-", "kured.dev/", "kured.io/", "medik8s.io/", "remediation.medik8s.io/", "cluster-autoscaler.kubernetes.io/"),
+    *(CALICO, "nodecare/", "weave.works/kured-", "kured.dev/", "kured.io/", "medik8s.io/", "remediation.medik8s.io/", "cluster-autoscaler.kubernetes.io/"),
     *("karpenter.sh/", "cluster.x-k8s.io/", "machineconfiguration.openshift.io/", "upgrade.cattle.io/", "flatcar-linux-update.v1.flatcar-linux.net/"),
 )
 
@@ -24,6 +24,7 @@ def node(thing):
     return {
         "name": text(thing, "metadata", "name"),
         "created": time(thing, "metadata", "creationTimestamp"),
+        "deleting": bool(at(thing, "metadata", "deletionTimestamp")),
         "internal_ips": _addresses(addresses, "InternalIP"),
         "external_ips": _addresses(addresses, "ExternalIP"),
         "hostname": next(iter(_addresses(addresses, "Hostname")), ""),
