@@ -1,30 +1,40 @@
 """Judges and reports a number of made-up nodes, from one node's facts on standard input; says what that took.
 
+With the word `cluster` they are also the Nodes of one made-up cluster, whose Calico makes a mesh of them all.
+
 It is one thread that computes, so its processor time is its wall time on a machine that does nothing else.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import resource
 import sys
 import tempfile
 import time
+from pathlib import Path
 
+import yaml
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes import AREAS
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _judge, _report
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules import RULES
 
 
-def judged(count: int, facts: dict) -> dict:
+HEALTHY = Path(__file__).parents[1] / "unit" / "clusters" / "healthy.yml"
+PEERS_TOLD = 100  # of a mesh, as many as the probe notes
+
+
+def judged(count: int, facts: dict, with_cluster: bool = False) -> dict:
     facts = {**dict.fromkeys(AREAS, {}), **facts}
     nodes = {"node-%04d" % number: made_up(json.dumps(facts), number) for number in range(count)}
+    cluster = made_up_cluster(nodes) if with_cluster else None
     began = time.monotonic()
     at = {"start": time.process_time()}
     checked = policy({}, known_rules=list(RULES))
-    findings = _judge.judge(nodes, dict.fromkeys(nodes, checked), _judge.select(), checked)
+    findings = _judge.judge(nodes, dict.fromkeys(nodes, checked), _judge.select(), checked, cluster)
     at["judged"] = time.process_time()
     report = _report.document(nodes, findings)
     with tempfile.TemporaryDirectory() as place:
@@ -63,5 +73,33 @@ def made_up(text: str, number: int) -> dict:
     return facts
 
 
+def made_up_cluster(nodes: dict) -> dict:
+    """A recorded cluster's document with these nodes in it; each node's BIRD is in session with the others, and here and there one is not."""
+    cluster = yaml.load(HEALTHY.read_text(), yaml.CSafeLoader)
+    node, pods = cluster["nodes"][0], [pod for pod in cluster["pods"] if pod["node"] == cluster["nodes"][0]["name"]]
+    address = {name: "10.0.%d.%d" % (number // 250, number % 250 + 1) for number, name in enumerate(nodes)}
+    cluster["nodes"] = [a_node(node, name, address[name]) for name in nodes]
+    cluster["pods"] = [{**pod, "name": "%s-%s" % (pod["component"], name), "node": name, "host_ip": address[name]} for name in nodes for pod in pods]
+    for number, (name, facts) in enumerate(nodes.items()):
+        facts["host"]["identity"]["hostname"] = facts["taken"]["hostname"] = name
+        mesh = [a_session(one, "wait" if (number + other) % 500 == 3 else "up") for other, one in enumerate(address.values()) if other != number]
+        sockets = [{"path": "/var/run/calico/bird.ctl", "state": "answered", "version": "1.6.8", "protocols": mesh[:PEERS_TOLD], "count": len(mesh)}]
+        facts["calico"] = {**facts["calico"], "bird": {"sockets": sockets}}
+        first = next(link for link in facts["links"]["present"]["links"] if not link["name"].startswith("lo"))
+        first["addresses"] = [{"ip": address[name], "prefix": 16, "scope": "global", "flags": []}, *first["addresses"][1:]]
+    return cluster
+
+
+def a_node(node: dict, name: str, address: str) -> dict:
+    made = copy.deepcopy(node)
+    made.update(name=name, hostname=name, internal_ips=[address], calico={**node["calico"], "ipv4": address + "/16"})
+    return made
+
+
+def a_session(address: str, up: str) -> dict:
+    state = "Established" if up == "up" else "Connect"
+    return {"name": "Mesh_" + address.replace(".", "_"), "kind": "mesh", "peer": address, "up": up, "state": state, "since": "", "info": ""}
+
+
 if __name__ == "__main__":
-    print(json.dumps(judged(int(sys.argv[1]), json.load(sys.stdin))))
+    print(json.dumps(judged(int(sys.argv[1]), json.load(sys.stdin), sys.argv[2:] == ["cluster"])))

@@ -16,6 +16,7 @@ from ..._calico._settings import host_ip_variable, settings
 from ..._calico._wanted import of_kubelet, wanted
 from ..._links import other_network
 from ..._same import Same
+from ..._sweep._values import at
 from .._rule import by_hand
 
 NEEDS = ("links.present",)
@@ -31,6 +32,11 @@ UNKNOWN_VERSIONS = ("3.24.6", "")  # the last release that minds bridges, and th
 def look_at(facts, policy):
     """``facts`` are those at NEEDS and USES, in their order. Several rules look at the same node, and its answers serve all of them."""
     return _here(Same((*facts, policy)))
+
+
+def look_into(view, policy):
+    """The same from all facts of a node, joined with the cluster."""
+    return look_at([at(view, *path.split(".")) for path in (*NEEDS, *USES)], policy)
 
 
 @lru_cache(maxsize=2048)
@@ -107,7 +113,10 @@ class Here:
         return self.told[asked]
 
     def _settled(self, family, others):
-        setting = self.setting(family)
+        return self.would(self.setting(family), others)
+
+    def would(self, setting, others=None):
+        """The same with another setting."""
         versions = [setting.version] if setting.version else UNKNOWN_VERSIONS
         said = [self._foreseen(setting, version, others or {}) for version in versions]
         if len({one["address"] for one in said}) > 1:

@@ -72,11 +72,15 @@ class Member:
         return said[0]["message"].strip() if said and (passed is None or passed <= self.policy[COMPLAINT_AGE]) else ""
 
     @cached_property
+    def told(self):
+        """{peer's address: Session} as its BIRD tells them, None where no BIRD was heard."""
+        return protocols(self.bird)
+
+    @cached_property
     def sessions(self):
         """{peer's address: Session}"""
-        rows = protocols(self.bird)
-        if rows is not None:
-            return rows
+        if self.told is not None:
+            return self.told
         match = COMPLAINT.search(self.complaint)
         peers = filter(None, map(_cluster.address, re.split(r"[,\s]+", match.group(1)))) if match else ()
         return dict.fromkeys(peers, Session(False, "", ""))
@@ -94,7 +98,7 @@ class Member:
     @cached_property
     def works(self):
         """Whether other nodes reach BIRD here under the registered address: it has a session, or the readiness probe found one."""
-        if protocols(self.bird) is not None:
+        if self.told is not None:
             return any(one.up for one in self.sessions.values())
         return bool(self.pod and self.pod.get("ready") and not self.settling)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ... import _cluster
 from .._rule import across, by_hand, fail, passed, skip, unknown, warn
 from ..cluster import GONE
-from ._sessions import COMPLAINT, NO_BIRD, Member, protocols
+from ._sessions import COMPLAINT, NO_BIRD, Member
 
 RESTART = "kubectl -n %(namespace)s delete pod %(pod)s"
 LISTENS = by_hand("on %(node)s: ss -ltn 'sport = :179', and its firewall; from another node: nc -zv -w 3 <its address> 179; see calico.ports")
@@ -163,7 +163,7 @@ def _own_signs(member, owners):
         yield Sign(SURE, "no_calico_node", "its calico-node is in %s" % _cluster.doing(member.pod))
     for path, how in member.silent:
         yield Sign(SURE, "bird_silent", "its BIRD %s on %s" % ({"refused": "does not listen", "hung": "gives no answer"}[how], path))
-    if protocols(member.bird) is None and NO_BIRD.search(member.complaint):
+    if member.told is None and NO_BIRD.search(member.complaint):
         yield Sign(SURE, "bird_silent", "its calico-node says: %s" % NO_BIRD.search(member.complaint).group())
     if any("No listening socket" in info for info in infos):
         yield Sign(SURE, "port_taken", "another program has TCP 179 there")
@@ -305,7 +305,7 @@ def _stranger(member, address, members):
 def _well(member, missing, members):
     if missing:
         return passed("it has no session with %s, but the fault is there" % _cluster.listed(sorted(missing)), lacks=sorted(missing))
-    if protocols(member.bird) is not None:
+    if member.told is not None:
         return passed("its %d BGP sessions are established" % len(member.sessions) if member.sessions else "it has no BGP peer")
     if member.settling:
         return skip("its calico-node has just started")

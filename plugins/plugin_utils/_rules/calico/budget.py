@@ -9,13 +9,12 @@ import json
 from typing import NamedTuple
 
 from ..._calico._commands import daemonset
-from ..._calico._startup_time import PATIENCE, Latency, Patience, Startup, patience, startup, would_do
+from ..._calico._startup_time import PATIENCE, Latency, Patience, Startup, patience, setting, startup, would_do
 from ..._policy import threshold
 from .._rule import by_hand, fail, passed, rule, skip, unknown, warn
 
 SPARE = threshold("calico_start_spare", 1.5, "So many times the time that calico-node's start-up is foreseen to take should pass before its probe kills it.")
 
-MOST_FAILURES = 30  # more would let a calico-node that hangs stay for minutes: a delay only counts at the start
 BY_OPERATOR = by_hand(
     "kubectl patch installation default --type merge -p %(patch)s"
     "  # the operator has this field since 1.43; an older one lets nobody change a probe: bring an API server nearer to the node",
@@ -169,8 +168,7 @@ def _numbers(one):
 def _advice(one, spare):
     """What of the probe would do, and the patch that says so."""
     failures, delay = would_do(one.takes(one.usual), one.waits, spare)
-    setting = {"initialDelaySeconds": delay} if one.waits.by == "liveness" and failures > MOST_FAILURES else {"failureThreshold": failures}
-    patch = {"spec": {"template": {"spec": {"containers": [{"name": "calico-node", one.waits.by + "Probe": setting}]}}}}
+    patch = {"spec": {"template": {"spec": {"containers": [{"name": "calico-node", **setting(one.waits.by, failures, delay)}]}}}}
     namespace, name = daemonset(one.calico)
     patch = {"spec": {"calicoNodeDaemonSet": patch}} if _by_operator(one.calico) else patch
     return {"failures": failures, "delay": delay, "namespace": namespace, "daemonset": name, "patch": json.dumps(patch)}
