@@ -22,7 +22,6 @@ from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _judge,
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules import RULES
 
-
 HEALTHY = Path(__file__).parents[1] / "unit" / "clusters" / "healthy.yml"
 PEERS_TOLD = 100  # of a mesh, as many as the probe notes
 

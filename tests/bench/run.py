@@ -30,6 +30,7 @@ BUDGETS = [  # name, where it is in the results, unit, at most
     ("probe, memory", ("probe", "node_check", "memory_mib"), "MiB", 64),
     ("probe, payload", ("probe", "node_check", "payload_kb"), "KB", 350),
     ("1000 nodes judged and reported", ("judge", "1000", "seconds"), "s", 5),
+    ("1000 nodes of a cluster judged and reported", ("judge", "1000 with a cluster", "seconds"), "s", 5),
     ("1000 nodes, memory", ("judge", "1000", "memory_mib"), "MiB", 500),
     ("1000 nodes against 100", ("judge", "1000", "ratio"), "×", 11),
 ]
@@ -156,11 +157,12 @@ def _run_payload(payload: Path) -> dict:
 
 def judge(facts: dict, rounds: int, counts: list[str]) -> dict:
     """In fresh processes, turn by turn."""
-    seen: dict[str, list[dict]] = {count: [] for count in counts}
+    kinds = {**{count: [count] for count in counts}, counts[-1] + " with a cluster": [counts[-1], "cluster"]}
+    seen: dict[str, list[dict]] = {name: [] for name in kinds}
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT / ".collections")}
     for _round in range(rounds):
-        for count, runs in seen.items():
-            argv = [sys.executable, str(Path(__file__).with_name("judging.py")), count]
+        for name, runs in seen.items():
+            argv = [sys.executable, str(Path(__file__).with_name("judging.py")), *kinds[name]]
             done = subprocess.run(argv, input=json.dumps(facts), stdout=subprocess.PIPE, text=True, env=environment, check=True)
             runs.append(json.loads(done.stdout))
     return _compared(seen, counts[0])
