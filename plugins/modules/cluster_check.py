@@ -119,6 +119,13 @@ cluster:
       type: list
       elements: dict
       sample: [{"component": "etcd", "node": "control-1", "ready": true}]
+    locks:
+      description:
+        - What kured, medik8s and the system upgrade controller have locked or are at work on, as far as that is not written on the Node itself.
+        - C(until) is V(null) where that is open, C(node) is empty where it does not say which.
+      type: list
+      elements: dict
+      sample: [{"who": "kured", "what": "holds its lock", "node": "worker-3", "where": "annotation of DaemonSet kube-system/kured", "until": null}]
 msg:
   description: What was read, in one sentence.
   returned: always

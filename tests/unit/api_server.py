@@ -89,6 +89,8 @@ def _chosen(one, query):
     own = one.get("metadata", {}).get("labels", {})
     if "=" in labels:
         return all(own.get(name) == value for name, _equals, value in (each.partition("=") for each in labels.split(",")))
+    if labels and "(" not in labels:
+        return labels in own
     return not labels or own.get("k8s-app") in labels.partition("(")[2].rstrip(")").split(",")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from . import _locks
 from ._nodes import condition
 from ._values import at, entries, mapping, number, text, version
 from ._workloads import CONTAINER, environment, image_version, node_container, probes, workload
@@ -26,7 +27,7 @@ def find_daemonset(daemonsets):
 
 def kept_daemonset(thing):
     """Of all DaemonSets only those that somebody asks for later are kept."""
-    return thing if node_container(thing) or text(thing, "metadata", "name") == "kube-proxy" else None
+    return thing if node_container(thing) or text(thing, "metadata", "name") == "kube-proxy" or _locks.kured(thing) else None
 
 
 class Said(NamedTuple):

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from . import _calico, _services
-from ._kinds import KINDS
+from . import _calico, _locks, _services
+from ._kinds import DAEMONSET, KINDS
 from ._values import text, version
 from ._workloads import workload
 
 SCHEMA = "nodecare.cluster/1"
+FACTS = ("nodes", "pods", "events", "calico", "kube_proxy", "services", "kubeadm", "budgets", "etcd", "locks")
 IN_ETCD = "Calico keeps it in etcd, not in the API server"
 LATER = {"pod_events": ("events",), "config_maps": ("calico.env",)}  # {what was asked for only later: the facts behind it}
 
@@ -18,7 +19,7 @@ LATER = {"pod_events": ("events",), "config_maps": ("calico.env",)}  # {what was
 def document(answers, taken):
     """What could not be read is None, and named among the problems by the path under which a rule asks for it."""
     cluster = Cluster(answers)
-    facts = {name: getattr(cluster, name)() for name in ("nodes", "pods", "events", "calico", "kube_proxy", "services", "kubeadm", "budgets", "etcd")}
+    facts = {name: getattr(cluster, name)() for name in FACTS}
     nothing = _nothing(answers, taken)
     if nothing:
         facts = dict.fromkeys(facts)
@@ -95,12 +96,18 @@ class Cluster:
     def budgets(self):
         return self._value("budgets")
 
+    def locks(self):
+        """None as soon as one part is missing: from silence nobody may conclude that nobody is at work."""
+        if "locks" in self.problems:
+            return None
+        return [lock for one in self.daemonsets for lock in _locks.kured(one)] + (self._value("maintenance") or []) + (self._value("upgrades") or [])
+
     def etcd(self):
         return self._value("etcd")
 
     def _by_daemonset(self, daemonset, said):
         if self._problem("daemonsets"):
-            return dict.fromkeys(fact.partition(".")[2] for fact in KINDS["daemonsets"].facts)
+            return dict.fromkeys(fact.partition(".")[2] for fact in DAEMONSET)
         information = self._value("cluster_information") or {}
         facts = _calico.facts_of(daemonset, said)
         facts["version"] = facts["version"] or text(information, "version")

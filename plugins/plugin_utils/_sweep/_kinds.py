@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from . import _calico, _nodes, _pods, _services
+from . import _calico, _locks, _nodes, _pods, _services
 from ._values import mapping
 
 PAGE = 500  # objects: two answers for a thousand Nodes, each some megabytes
@@ -55,11 +55,12 @@ def events(namespace, kind):
 
 
 DAEMONSET = tuple("calico." + name for name in ("install", "version", "datastore", "backend", "env", "probes", "daemonset"))
+JOBS = {"labelSelector": _locks.UPGRADE}
 KINDS = {
     "nodes": Kind(("nodes",), ("/api/v1/nodes",), _nodes.node),
     "pods": Kind(("pods",), ("/api/v1/pods",), _pods.pod, {"labelSelector": _pods.SELECTOR}),
     "etcd": Kind(("etcd",), ("/api/v1/namespaces/kube-system/pods",), _pods.pod, {"labelSelector": _pods.ETCD}),
-    "daemonsets": Kind(DAEMONSET, ("/apis/apps/v1/daemonsets",), _calico.kept_daemonset),
+    "daemonsets": Kind((*DAEMONSET, "locks"), ("/apis/apps/v1/daemonsets",), _calico.kept_daemonset),
     "leases": Kind(("node.lease",), ("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",), _nodes.lease),
     "pools": Kind(("calico.pools",), _calicos("ippools"), _calico.pool, optional=True),
     "node_events": events(DEFAULT, "Node"),
@@ -79,5 +80,7 @@ KINDS = {
     # By its name, so that of the many Deployments of a cluster only this one is sent.
     "typha": Kind(("calico.typha",), ("/apis/apps/v1/deployments",), _whole, {"fieldSelector": "metadata.name=calico-typha"}),
     "budgets": Kind(("budgets",), ("/apis/policy/v1/poddisruptionbudgets", "/apis/policy/v1beta1/poddisruptionbudgets"), _pods.budget),
+    "maintenance": Kind(("locks",), ("/apis/coordination.k8s.io/v1/namespaces/%s/leases" % _locks.MEDIK8S,), _locks.medik8s, optional=True),
+    "upgrades": Kind(("locks",), ("/apis/batch/v1/jobs",), _locks.upgrade, JOBS, optional=True),
     "block_affinities": Kind(("calico.block_affinities",), _calicos("blockaffinities"), _whole, optional=True, count=True),
 }
