@@ -1,0 +1,94 @@
+"""What stops a repair before it begins.
+
+- case: one sentence
+  nodes: {name: words}         # roles, NotReady, cordoned, learner; the first one is the one to repair
+  etcd: {node: healthy or ill} # its pods
+  servers: [node]              # on which an API server is ready
+  asked: host:port             # whom the run asks
+  budgets: [{name, allowed}]   # each for the pods app=<name> of namespace shop
+  pods: [{labels, …}]          # of the node; without it they were not read
+  annotations: {node: {…}}
+  unread: [fact]
+  repair: {…}                  # where it differs from one that disrupts
+  want: {gate: verdict}
+  why, advice: a part of the words of the first gate that is wanted
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _gates
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._sweep import _nodes
+
+CASES = yaml.safe_load((Path(__file__).parent / "gates" / "gates.yml").read_text())
+STATES = ("NotReady", "cordoned", "learner")
+
+
+def entry(number, name, words, annotations):
+    roles = {_nodes.ROLE + word: "" for word in words.split() if word not in STATES}
+    ready = {"type": "Ready", "status": "False" if "NotReady" in words else "True"}
+    voter = {"type": "EtcdIsVoter", "status": "False" if "learner" in words else "True"}
+    return _nodes.node(
+        {
+            "metadata": {"name": name, "labels": roles, "annotations": annotations},
+            "spec": {"unschedulable": "cordoned" in words},
+            "status": {"conditions": [ready, voter], "addresses": [{"type": "InternalIP", "address": "10.0.0.%d" % number}]},
+        }
+    )
+
+
+def pod(labels, namespace="shop", owner="ReplicaSet", phase="Running"):
+    owners = [{"kind": owner, "name": "x", "uid": "1", "controller": True}]
+    return {"metadata": {"name": "x", "namespace": namespace, "labels": labels, "ownerReferences": owners}, "status": {"phase": phase}}
+
+
+def cluster(case):
+    annotations = case.get("annotations", {})
+    nodes = [entry(number, name, words, annotations.get(name, {})) for number, (name, words) in enumerate(case["nodes"].items(), 1)]
+    place = {one["name"]: one["internal_ips"][0] for one in nodes}
+    budgets = [{"namespace": "shop", "expected": 1, "healthy": 1, "selector": {"matchLabels": {"app": one["name"]}}, **one} for one in case.get("budgets", ())]
+    made = {
+        "taken": {"server": case.get("asked", "10.9.9.9:6443")},
+        "nodes": nodes,
+        "etcd": [{"node": name, "ready": state == "healthy", "deleting": False} for name, state in case.get("etcd", {}).items()],
+        "services": {"kubernetes": {"endpoints": ["%s:6443" % place[name] for name in case.get("servers", ())]}},
+        "budgets": budgets,
+        "problems": [{"fact": "cluster." + fact, "what": "GET it", "why": "forbidden", "kind": "denied"} for fact in case.get("unread", ())],
+    }
+    return {**made, **{fact.partition(".")[0]: None for fact in case.get("unread", ())}}
+
+
+@pytest.mark.parametrize("case", [pytest.param(one, id=one["case"]) for one in CASES])
+def test_case(case):
+    known = cluster(case)
+    given = {"disruptive": True, **case.get("repair", {})}
+    repair = _gates.Repair(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
+    pods = [pod(**one) for one in case["pods"]] if "pods" in case else None
+    gates = {
+        one["gate"]: one for one in _gates.judged(_gates.Scene(known, known["nodes"][0], repair, policy({"thresholds": case.get("thresholds", {})}), pods))
+    }
+    assert {name: gates[name]["verdict"] for name in case["want"]} == case["want"], gates
+    first = gates[next(iter(case["want"]))]
+    assert case.get("why", "") in first["why"], first
+    assert case.get("advice", "") in first["advice"], first
+    assert all(one["why"].isprintable() for one in gates.values())
+
+
+def test_each_verdict_of_each_gate_has_a_case():
+    """But that nobody can tell: Nodes are known, or nothing is judged at all."""
+    told = {(name, verdict) for case in CASES for name, verdict in case["want"].items()}
+    blind = {"etcd", "api_server", "budgets"}
+    assert told >= {(name, verdict) for name in _gates.GATES for verdict in ("pass", "stop", "unknown") if verdict != "unknown" or name in blind}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "disruptive", "skipped", "stops"),
+    [("pass", True, (), False), ("stop", False, (), True), ("unknown", True, (), True), ("unknown", False, (), False), ("stop", True, ("etcd",), False)],
+)
+def test_what_stops(verdict, disruptive, skipped, stops):
+    gates = [{"gate": "etcd", "verdict": verdict}]
+    assert _gates.stopping(gates, disruptive, skipped) == (gates if stops else [])
