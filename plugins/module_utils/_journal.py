@@ -20,6 +20,7 @@ from ._changes import State, Unchangeable, file
 PLACE = "/var/lib/nodecare"
 SCHEMA = "nodecare.journal/1"
 BEGUN, DONE, UNDONE = "begun", "done", "undone"
+TOLD = "told"  # of what was done: it left nothing behind that could be taken back
 
 
 class Busy(Exception):
@@ -64,8 +65,8 @@ class Journal:
         return [entry for entry in (Entry.read(self, name) for name in names if re.match(r"\d{8}T\d{6}", name)) if entry]
 
     def standing(self, repair=None):
-        """The entries that were not taken back."""
-        return [entry for entry in self.entries() if entry.said["state"] != UNDONE and repair in (None, entry.said["repair"])]
+        """The entries that were not taken back, of those that can be."""
+        return [entry for entry in self.entries() if entry.said["state"] not in (UNDONE, TOLD) and repair in (None, entry.said["repair"])]
 
     def begin(self, repair, changes, at):
         """Note what is about to be changed, with what it was; answers the entry."""

@@ -83,14 +83,24 @@ def orphans(node, shims):
     uptime = float((node.read("/proc/uptime") or "0").split()[0])
     known, without = {}, []
     for pid, (_name, _state, _flags, start) in shims:
-        words = (node.glance("/proc/%s/cmdline" % pid, 4096) or b"").decode("utf-8", "replace").split("\0")
-        argument = {name.lstrip("-"): value for name, value in zip(words, words[1:]) if name.startswith("-")}
+        argument = arguments(node.glance("/proc/%s/cmdline" % pid, 4096))
         where = argument.get("namespace"), argument.get("address")
         if where not in known:
             known[where] = ids(node, *where)
         if known[where] is not None and argument.get("id") not in known[where]:
             without.append({"id": argument.get("id", "")[:64], "namespace": where[0], "pid": int(pid), "age_s": round(uptime - start / TICKS)})
     return {"count": len(shims), "unasked": sum(said is None for said in known.values()), "without_container": without[:SHOWN], "without": len(without)}
+
+
+def arguments(line):
+    """What a shim was told: its flags, however they are written. One of the first generation has its id only in its directory's name."""
+    words = (line or b"").decode("utf-8", "replace").split("\0")
+    found = {}
+    for word, after in zip(words, [*words[1:], ""]):
+        flag, equals, value = word.lstrip("-").partition("=")
+        if word.startswith("-") and flag:
+            found[flag] = value if equals else after
+    return {"id": found.get("workdir", "").rstrip("/").rpartition("/")[2], **found}
 
 
 def ids(node, namespace, address):
