@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.nodecare.kubernetes.plugins.action import node_gate
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _gates
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._sweep import _nodes
@@ -92,3 +93,31 @@ def test_each_verdict_of_each_gate_has_a_case():
 def test_what_stops(verdict, disruptive, skipped, stops):
     gates = [{"gate": "etcd", "verdict": verdict}]
     assert _gates.stopping(gates, disruptive, skipped) == (gates if stops else [])
+
+
+@pytest.mark.parametrize(("kubelet", "verdict"), [({"installed": {"joined": False}}, "pass"), ({"installed": {"joined": True}}, "unknown"), ({}, "unknown")])
+def test_a_machine_that_is_no_node(kubelet, verdict):
+    """One that has not joined is repaired without a cluster; of another nobody knows which Node it is."""
+    known = cluster({"nodes": {"w1": ""}})
+    machines = {"here": {"taken": {"hostname": "x"}, "kubelet": kubelet}}
+    arguments = {"node": None, "results": "nodecare_check", "disruptive": True, "skip": []}
+    own, others, entry_of_it = node_gate._whose(arguments, machines, known, "here")
+    assert (own, others, entry_of_it) == ("here", (), None)
+    result = node_gate._result("here", known, arguments, [node_gate._unknown(machines, "here", known)])
+    assert (result["node"], result["gates"][0]["verdict"], bool(result.get("failed"))) == ("", verdict, verdict != "pass")
+
+
+def test_batch_mates_are_known_by_their_machines():
+    known = cluster({"nodes": {"w1": "", "w2": "", "w3": ""}})
+    machines = {"a": {"taken": {"hostname": "w2"}}, "b": {"taken": {"hostname": "w1"}}, "c": {"taken": {"hostname": "new"}}}
+    own, others, found = node_gate._whose({"node": None, "results": "nodecare_check"}, machines, known, "a")
+    assert (own, others, found["name"]) == ("a", ("w1",), "w2")
+
+
+def test_what_stops_says_how_to_go_on():
+    gates = [{"gate": "etcd", "verdict": "unknown", "why": "etcd runs elsewhere", "advice": "look at it"}]
+    result = node_gate._result("c1", cluster({"nodes": {"c1": ""}}), {"disruptive": True, "skip": []}, gates)
+    assert result["failed"]
+    assert "etcd: etcd runs elsewhere; this cannot be told (look at it)" in result["msg"]
+    assert "nodecare_skip_gates" in result["msg"]
+    assert "failed" not in node_gate._result("c1", cluster({"nodes": {"c1": ""}}), {"disruptive": True, "skip": ["etcd"]}, gates)
