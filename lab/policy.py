@@ -19,5 +19,5 @@ POLICY = {
     "nodecare_timeout": 20,
     # A guest's only CPU is what the machine leaves to it, and a guest cannot see what is taken by others: they make its own tasks wait.
     # For the same reason some probes of pods outlast their limit, of one second at the least, while everything starts.
-    "nodecare_thresholds": {"load_per_cpu": 6, "runtime_slow_s": 10, "runtime_journal_deadlines": 200},
+    "nodecare_thresholds": {"load_per_cpu": 6, "runtime_slow_s": 10, "runtime_journal_deadlines": 200, "calico_probes_late": 50},
 }

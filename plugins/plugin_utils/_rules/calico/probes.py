@@ -13,6 +13,7 @@ from ..._policy import threshold
 from .._rule import by_hand, fail, passed, rule, skip, warn
 
 SHORT = threshold("calico_probe_timeout_s", 5.0, "Seconds that a probe of calico-node that runs a program should have at least.")
+LATE = threshold("calico_probes_late", 3, "Probes of calico-node that got no answer in time within a quarter of an hour, from which on they are reported.")
 LATELY = 900.0  # seconds for which an event counts
 STARTING = 60.0  # seconds for which a new container may be slow
 OUT_OF_TIME = re.compile(r"(Liveness|Readiness|Startup) probe (?:failed|errored)\W*(?:\Z|.*(?:timed out|Client\.Timeout|deadline ?exceeded))", re.DOTALL | re.I)
@@ -40,11 +41,11 @@ def probe_timeout(calico, node, cluster, averages, cpus, policy):
     busy = "" if load is None else "; the node's load is %.1f per CPU" % load
     evidence = {"timeouts": {kind: one.get("timeout_s") for kind, one in probes.items()}, **({} if load is None else {"load_per_cpu": round(load, 2)})}
     late = _late(node, cluster)
-    if late:
+    if _times(late) >= policy[LATE]:
         return _ran_out(late, busy, evidence)
     short = ["%s %g s" % (kind, one["timeout_s"]) for kind, one in sorted(probes.items()) if one.get("how") == "exec" and _below(one, policy[SHORT])]
     if not short:
-        return passed("none of its probes has run out of time lately", **evidence)
+        return passed("none of its probes has run out of time lately, or hardly any", **evidence)
     if not _enforces(node.get("kubelet")):
         return passed("its probes have little time (%s), but this kubelet does not mind" % ", ".join(short), **evidence)
     return warn("a program has to start and to answer in the time of its probe: %s%s" % (", ".join(short), busy), **evidence)
@@ -60,9 +61,13 @@ def _late(node, cluster):
     return [one for one in said if _cluster.younger(cluster, one.get("last"), LATELY) and one["last"] > started]
 
 
+def _times(late):
+    return sum(one.get("count") or 1 for one in late)
+
+
 def _ran_out(late, busy, evidence):
     kinds = sorted({OUT_OF_TIME.match(one["message"]).group(1).lower() for one in late})
-    times = sum(one.get("count") or 1 for one in late)
+    times = _times(late)
     has = ", ".join("%s has %g s" % (kind, evidence["timeouts"][kind]) for kind in kinds if _cluster.is_number(evidence["timeouts"].get(kind)))
     words = "the %s probe of %s got no answer in time, %d times, lately" % (" and the ".join(kinds), late[0]["name"], times)
     verdict = fail if "liveness" in kinds else warn
