@@ -15,12 +15,14 @@ description:
   - Where somebody has changed other lines of a file since, only the lines of the repair are taken back. Where the same lines were changed,
     or where a link or file is by now something else, nothing at all is taken back, and the message says where the earlier bytes are.
   - Swap that the repair turned off is turned on again, and services that it stopped are started, as long as the node has not booted since.
+  - A bridge that was removed is made again with all its settings and addresses, as long as the node has not booted since; a network of
+    docker's by docker, also after that. Where a link or network of that name is there by now and is another, nothing at all is taken back.
   - Also takes back a repair that was cut off in its middle.
 author:
   - The nodecare contributors (@nodecare)
 options:
   repair:
-    description: Take back only what this repair did, such as V(swap).
+    description: Take back only what this repair did, such as V(swap) or V(bridge).
     type: str
   entry:
     description: Take back only this entry of the journal, as RV(nodecare.kubernetes.swap#module:journal) named it.
@@ -34,6 +36,7 @@ attributes:
     description: Only lines that change are shown, since the rest of a file such as C(/etc/fstab) may hold secrets.
 seealso:
   - module: nodecare.kubernetes.swap
+  - module: nodecare.kubernetes.bridge
 """
 
 EXAMPLES = r"""
@@ -69,7 +72,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._changes import Unchangeable
 from ..module_utils._journal import Busy, Conflict
-from ..module_utils._repairs import Refused, root_only
+from ..module_utils._repairs import Failed, Refused, root_only
 from ..module_utils._repairs.undo import take_back
 
 
@@ -82,6 +85,8 @@ def main():
         module.fail_json(msg="Refused, and nothing was changed: %s" % why, refused=True)
     except Unchangeable as why:
         module.fail_json(msg="Nothing was changed: %s" % why)
+    except Failed as why:
+        module.fail_json(msg="%s. What else there was is taken back; to try this again, undo once more" % why, changed=True)
     for warning in answer.pop("warnings"):
         module.warn(warning)
     module.exit_json(**answer)

@@ -10,7 +10,7 @@ from .._foreseen import Foreseen
 from .._journal import UNDONE, Conflict, Journal, carry_out
 from .._node import Node
 from .._probes import swap
-from . import BOOT_ID, Refused, daemon_reload, told
+from . import BOOT_ID, Refused, bridge, daemon_reload, ipam, told
 
 START_S = 60  # what a service or a swap area gets to start
 
@@ -23,14 +23,17 @@ def take_back(repair=None, name=None, check=False, root="/"):
     conflicts = [conflict for entry in entries for conflict in entry.take_back(view)]
     changes = view.changes()
     conflicts += [why for why in (journal.paths.why_not(one.path) for one in changes) if why]
+    running = [entry.said for entry in entries if entry.said.get("boot_id") == journal.boot_id]
+    lost = [one for entry in entries for one in bridge.lost(node, entry.said, entry.said in running)]
+    lost += [one for entry in entries for one in ipam.lost(node, entry.said)]
+    conflicts += [one.conflict for one in lost if one.conflict]
     if conflicts:
         raise Conflict("; ".join(dict.fromkeys(conflicts)))
-    running = [entry.said for entry in entries if entry.said.get("boot_id") == journal.boot_id]
     answer = {
         "changed": bool(entries),
         "entries": [entry.name for entry in entries],
         "changes": told(changes),
-        "diff": [one.diff() for one in changes] + [_on_diff(area) for said in running for area in _off(node, said)],
+        "diff": [one.diff() for one in changes] + [_on_diff(area) for said in running for area in _off(node, said)] + [one.diff for one in lost],
         "warnings": [],
     }
     if not check and entries:
@@ -39,6 +42,8 @@ def take_back(repair=None, name=None, check=False, root="/"):
             answer["warnings"] = daemon_reload(node) if changes else []
             for said in running:
                 answer["warnings"] += _as_it_ran(node, said)
+            for one in lost:
+                answer["warnings"] += one.bring()
             for entry in entries:
                 entry.note(state=UNDONE, undone_at=node.clock())
     return answer
