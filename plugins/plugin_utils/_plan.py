@@ -22,6 +22,7 @@ Repair = namedtuple("Repair", "role everywhere")
 # kubelet and the runtime work comes first, a reboot last.
 REPAIRS = {
     "repair_swap": Repair("disable_swap", False),
+    "repair_ipam": Repair("unstick_ipam", False),
 }
 COMMON = "cluster.too_many_not_ready"
 SAME_PERCENT = 34.0  # of the nodes: where more of them need the same disruptive repair, the cause is none of them
@@ -195,7 +196,7 @@ def _step(playbook, repair, node, variables, findings):
         "everywhere": repair.everywhere,
         "needs": [],
         "held": None,
-        "command": groups.command(remedy, [node]),
+        "command": groups.command(remedy, [CLUSTER if repair.everywhere else node]),
     }
 
 

@@ -79,6 +79,17 @@ def write(report, directory, formats, facts=None):
     return paths, broken
 
 
+def write_plan(plan, directory):
+    """(its path, None), or why it could not be written."""
+    path = os.path.join(directory, "plan.json")
+    try:
+        os.makedirs(directory, exist_ok=True)
+        _replace(path, json_report.write_plan(plan))
+    except OSError as error:
+        return path, "cannot write %s: %s" % (path, error.strerror or error)
+    return path, None
+
+
 def _replace(path, text):
     """A reader sees the old file or the new one, never half of one."""
     handle, draft = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".nodecare-")

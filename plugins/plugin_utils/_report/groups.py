@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 
+from .._rules._rule import CLUSTER
 from .words import safe
 
 NEED_ROOT = "read without root; run with become"
@@ -65,7 +66,8 @@ def _same(remedy):
 def command(remedy, nodes):
     if not remedy["playbook"]:
         return safe(remedy["manual"] or "")
-    words = ["ansible-playbook", remedy["playbook"], "--limit", ",".join(nodes)]
+    limit = ",".join(node for node in nodes if node != CLUSTER)
+    words = ["ansible-playbook", remedy["playbook"], *(["--limit", limit] if limit else [])]
     if remedy["vars"]:
         words += ["-e", json.dumps(remedy["vars"], default=str)]
     return safe(shlex.join(words))

@@ -22,6 +22,10 @@ def write_bundle(facts):
     return _lines(facts, ("nodes",))
 
 
+def write_plan(plan):
+    return _lines(plan, ("turns", "by_hand", "outside"))
+
+
 def _lines(document, long):
     return "{\n%s\n}\n" % ",\n".join(" %s: %s" % (_one(name), _listed(value) if name in long else _one(value)) for name, value in document.items())
 

@@ -15,7 +15,7 @@ from .._calico._re2 import Refused, Untold
 from .._calico._settings import OTHER, settings
 from .._calico._settings import VERSION as CALICO
 from .._links import ALWAYS, POD_NETWORK, candidates, choosable, first, ignored, other_network, stray_bridges
-from ._rule import by_hand, fail, passed, proven, rule, skip, warn
+from ._rule import by_hand, fail, passed, proven, repaired_by, rule, skip, warn
 
 OF_CALICO = ("calico.processes", "cluster.calico", "cluster.nodes")  # where it is told how Calico finds a node's address
 
@@ -432,7 +432,7 @@ def ipam_leftovers(ipam, cni, policy):
 
 
 def _move_away():
-    return by_hand("mv %(path)s /var/lib/cni/$(basename %(path)s).left-over")
+    return repaired_by("repair_ipam", "mv %(path)s /var/lib/cni/$(basename %(path)s).left-over")
 
 
 # What Calico makes: an example of each name, with its type, kind and driver as systemd-networkd matches them.

@@ -8,15 +8,16 @@ from __future__ import annotations
 from ... import _cluster
 from ..._policy import threshold
 from .._asked import causes
-from .._rule import by_hand, fail, of_cluster, passed, proven, rule, skip, warn
+from .._rule import by_hand, fail, of_cluster, passed, proven, repaired_by, rule, skip, warn
 
 MIGRATION = threshold("calico_migration_s", 60.0, "Seconds that a migration of addresses by upgrade-ipam may take, with the datastore locked.")
 
+REPAIR = "repair_ipam"
 UPGRADE, LEFT_OVER = "upgrade-ipam", "k8s-pod-network"
 PATH = "/var/lib/cni/networks/" + LEFT_OVER
 AWAY = "mv %(path)s /var/lib/cni/" + LEFT_OVER + ".left-over"
 IN_USE = by_hand("on %(node)s: ip route show | grep -F /32  # drain the node before %(path)s is moved away", disruptive=True)
-FIRST = by_hand("put what calico.init_stuck of %(node)s names right first; only where the migration fails even then, on %(node)s: " + AWAY)
+FIRST = repaired_by(REPAIR, "put what calico.init_stuck of %(node)s names right first; only where the migration fails even then, on %(node)s: " + AWAY)
 UNLOCK = 'kubectl patch clusterinformations.crd.projectcalico.org default --type merge -p \'{"spec":{"datastoreReady":true}}\''
 
 
@@ -25,7 +26,7 @@ UNLOCK = 'kubectl patch clusterinformations.crd.projectcalico.org default --type
     "calico-node will try to migrate addresses of an earlier network",
     needs=("cluster.calico", "links.ipam"),
     uses=("cluster", "links.cni"),
-    remedy=by_hand("on %(node)s: " + AWAY),
+    remedy=repaired_by(REPAIR, "on %(node)s: " + AWAY),
 )
 def ipam_migration(calico, ipam, cluster, cni, policy):
     """Where /var/lib/cni/networks/k8s-pod-network exists, the init container upgrade-ipam locks the datastore of the whole cluster and migrates it.
@@ -73,7 +74,7 @@ def _running(pod):
     "Calico's datastore is locked",
     needs="cluster.calico",
     uses="cluster",
-    remedy=by_hand(UNLOCK),
+    remedy=repaired_by(REPAIR, UNLOCK),
 )
 def datastore_not_ready(calico, cluster, policy):
     """While datastoreReady is false every CNI call ends with "Calico is currently not ready to process requests", on all nodes: no pod starts.
@@ -94,5 +95,5 @@ def datastore_not_ready(calico, cluster, policy):
     nodes = sorted({pod["node"] for pod, _one in at_work})
     lasts = max((_cluster.age(cluster, one.get("since")) or 0 for _pod, one in at_work), default=0)
     verdict = warn if 0 < lasts < policy[MIGRATION] else fail
-    first = by_hand("put calico.init_stuck of the nodes named here right first; only when no " + UPGRADE + " runs any more: " + UNLOCK)
+    first = repaired_by(REPAIR, "put calico.init_stuck of the nodes named here right first; only when no " + UPGRADE + " runs any more: " + UNLOCK)
     return verdict("datastoreReady is false, while %s runs on %s for %s" % (UPGRADE, _cluster.listed(nodes), _cluster.span(lasts)), first, nodes=nodes)
