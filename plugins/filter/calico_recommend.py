@@ -148,7 +148,7 @@ from ..plugin_utils._calico._settings import host_ip_variable
 from ..plugin_utils._calico._versions import VersionError
 from ..plugin_utils._calico._versions import version as numbers
 from ..plugin_utils._policy import Policy
-from ..plugin_utils._rules.calico._here import NEEDS, USES, look_at
+from ..plugin_utils._rules.calico._here import look_into
 from ..plugin_utils._site import plain
 
 NAME = "nodecare.kubernetes.calico_recommend"
@@ -208,17 +208,11 @@ def _version(text):
 
 
 def _machine(name, view, networks, family, by_default_route):
-    here = look_at([_at(view, path) for path in (*NEEDS, *USES)], Policy(networks={"calico": networks} if networks else {}))
+    here = look_into(view, Policy(networks={"calico": networks} if networks else {}))
     machine = here.machine(family, name)
     if machine.wanted.ip and not machine.wanted.sure and not by_default_route:
         return machine._replace(wanted=machine.wanted._replace(ips=(), why=HINT % machine.wanted.by))
     return machine
-
-
-def _at(view, path):
-    for step in path.split("."):
-        view = view.get(step) if isinstance(view, dict) else None
-    return view
 
 
 def _shown(answer):

@@ -39,7 +39,7 @@ def set_method(method, family, calico=None):
         NAMES[family] + "_AUTODETECTION_METHOD",
         shlex.quote(method),
         FIELDS[family],
-        json.dumps(_chosen(method)),
+        json.dumps(chosen(method)),
     )
 
 
@@ -57,7 +57,7 @@ def daemonset(calico):
     return shlex.quote(str(namespace)), shlex.quote(str(known.get("name") or "calico-node"))
 
 
-def _chosen(method):
+def chosen(method):
     """The Installation's words for a method."""
     kind, _equals, said = method.partition("=")
     return {
@@ -71,7 +71,7 @@ def _chosen(method):
 
 def _patch(method, family):
     """The operator writes its default into the Installation, and a merge patch keeps what it does not name: two methods are one too many."""
-    field = {**dict.fromkeys(("firstFound", "interface", "skipInterface", "canReach", "cidrs", "kubernetes")), **_chosen(method)}
+    field = {**dict.fromkeys(("firstFound", "interface", "skipInterface", "canReach", "cidrs", "kubernetes")), **chosen(method)}
     patch = json.dumps({"spec": {"calicoNetwork": {FIELDS[family]: field}}})
     return "kubectl patch installations.operator.tigera.io default --type merge -p %s" % shlex.quote(patch)
 
@@ -80,11 +80,15 @@ def _rke2(method, family, calico):
     """RKE2 installs charts, whose values a HelmChartConfig changes for good."""
     canal = "canal" in daemonset(calico)[1]
     chart = "rke2-canal" if canal else "rke2-calico"
-    before = not canal and _older(calico.get("version"), TWO_METHODS_UNTIL)
-    field = {**({"firstFound": False} if before else {}), **_chosen(method)}
+    field = rke2_field(method, calico.get("version"))
     values = {"calico": {CANAL[family]: method}} if canal else {"installation": {"calicoNetwork": {FIELDS[family]: field}}}
     where = "/var/lib/rancher/rke2/server/manifests/%s-config.yaml" % chart
     return "in the HelmChartConfig kube-system/%s (%s on a server) write into spec.valuesContent: %s  # %s" % (chart, where, json.dumps(values), ROLLS)
+
+
+def rke2_field(method, version):
+    """The Installation's words for a method, as the values of RKE2's chart need them."""
+    return {**({"firstFound": False} if _older(version, TWO_METHODS_UNTIL) else {}), **chosen(method)}
 
 
 def _older(version, than):

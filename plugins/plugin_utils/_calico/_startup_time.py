@@ -175,6 +175,14 @@ def patience(probes):
     return None
 
 
+MOST_FAILURES = 30  # more would let a calico-node that hangs stay for minutes: a delay only counts at the start
+
+
+def setting(by, failures, delay):
+    """Which of the two to set, and of which probe."""
+    return {by + "Probe": {"initialDelaySeconds": delay} if by == "liveness" and failures > MOST_FAILURES else {"failureThreshold": failures}}
+
+
 def would_do(seconds, patience, spare):
     """(failureThreshold, or else initialDelaySeconds) with which a start that takes so long has ``spare`` times that."""
     wanted = seconds * spare
