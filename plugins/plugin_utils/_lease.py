@@ -117,7 +117,12 @@ class Lock:
         if lease is None or lease.run != self.run.id:
             return NOTHING, lease
         only = {name: text(lease.thing, "metadata", name) for name in ("uid", "resourceVersion")}
-        self.door.delete(PATH, seconds, {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": only}, dry_run=self.dry_run)
+        try:
+            self.door.delete(PATH, seconds, {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": only}, dry_run=self.dry_run)
+        except NoAnswerError as error:
+            if not error.missing:
+                raise
+            return NOTHING, None  # another node of the same batch was quicker
         return FREED, lease
 
     def _create(self, repair, duration, seconds):
