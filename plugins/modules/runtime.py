@@ -109,7 +109,7 @@ containers:
   description: How many containers ran before and after, and which of them are gone or new; null in check mode and where nothing was done.
   returned: success
   type: dict
-  sample: {before: 12, after: 12, gone: [], new: []}
+  sample: {before: 12, after: 12, gone_count: 0, new_count: 0, gone: [], new: []}
 silent_s:
   description: How many seconds it took from the first look until the last runtime was well; null where nothing was done.
   returned: success
@@ -156,7 +156,7 @@ def main():
     except (Refused, Busy) as why:
         module.fail_json(msg="Refused, and nothing was changed: %s" % why, refused=True)
     except Unchangeable as why:
-        module.fail_json(msg="Nothing was changed: %s" % why)
+        module.fail_json(msg="Nothing was changed: %s" % why, refused=True)
     except Failed as why:
         module.fail_json(msg=str(why), changed=True)
     for warning in answer.pop("warnings"):

@@ -18,14 +18,21 @@ from ._with_cluster import joined
 SCHEMA = "nodecare.plan/1"
 COLLECTION = "nodecare.kubernetes."
 Repair = namedtuple("Repair", "role everywhere")
-# {playbook: its role, and whether it changes all nodes of the cluster at once}, in the order in which one node gets them: what lets the
-# kubelet and the runtime work comes first, a reboot last.
+# {playbook: its role, and whether it changes all nodes of the cluster at once}, in the order in which they are made: what lets the
+# kubelet and the runtime work comes first, a node's reboot last.
 REPAIRS = {
     "repair_swap": Repair("disable_swap", False),
+    "repair_runtime": Repair("restart_runtime", False),
+    "repair_bridges": Repair("remove_bridges", False),
     "repair_ipam": Repair("unstick_ipam", False),
+    "restart_calico": Repair("restart_calico", False),
+    "repair_overload": Repair("recycle_node", False),
+    "repair_autodetection": Repair("set_autodetection", True),
+    "repair_probes": Repair("tune_probes", True),
 }
 COMMON = "cluster.too_many_not_ready"
 SAME_PERCENT = 34.0  # of the nodes: where more of them need the same disruptive repair, the cause is none of them
+RENEWED = ("restart_calico",)  # what a setting of all nodes brings with it: it starts every calico-node anew
 LOST = ("node.unreachable", "node.unreadable")
 # {playbook: what has to be put right before it, where nothing but a person can}
 FIRST = {"repair_ipam": ("calico.init_stuck", "cluster.service_path")}
@@ -46,15 +53,16 @@ def plan(findings, hosts, nodes=None, others=(), consent=NONE_GIVEN, percent=SAM
 
     ``nodes`` maps names to what is known of them, ``others`` are the nodes of the cluster that are no hosts of this run. The answer is
     {schema, stop: [reasons], turns: [{node, control_plane, pods, steps}], by_hand: [], outside: []}. A turn is one node with its repairs
-    in order, and the next one comes when it is well. A step is {number, node, playbook, role, why: [rule ids], disruptive, reboot, vars,
-    everywhere, needs: [options], held: reason or None, command}.
+    in order, and the next one comes when it is well. The last one is the cluster's, with what changes all nodes at once. A step is
+    {number, node, playbook, role, why: [rule ids], disruptive, reboot, vars, everywhere, needs: [options], held: reason or None, command}.
     """
     nodes = {host: (nodes or {}).get(host, NOBODY) for host in hosts}
     wanted, by_hand = _wanted(findings)
     order = sorted(nodes, key=lambda name: _importance(name, nodes[name]))
     steps, outside = _placed(wanted, order)
     _hold(steps, findings, others, consent, by_hand)
-    turns = [{"node": name, **nodes[name]._asdict(), "steps": [one for one in steps if one["node"] == name]} for name in order]
+    known_of = {**nodes, CLUSTER: Node(False, None)}
+    turns = [{"node": name, **known_of[name]._asdict(), "steps": [one for one in steps if one["node"] == name]} for name in [*order, CLUSTER]]
     turns = [one for one in turns if one["steps"]]
     for number, step in enumerate((step for turn in turns for step in turn["steps"]), 1):
         step["number"] = number
@@ -137,27 +145,29 @@ def _cautions(remedy):
 def _placed(wanted, order):
     """The steps in the order of the nodes and of each one's repairs; and those of nodes that are not in this run."""
     steps, outside = [], []
+    of_all = [one for one in wanted if REPAIRS[_playbook(one["remedy"])].everywhere]
+    places = {name: number for number, name in enumerate([*order, CLUSTER] if order else [])}
+    renewed = [one for one in wanted if of_all and _playbook(one["remedy"]) in RENEWED]
     for playbook, repair in REPAIRS.items():
-        mine = [one for one in wanted if _playbook(one["remedy"]) == playbook]
+        mine = [one for one in wanted if _playbook(one["remedy"]) == playbook and one not in renewed]
         for node, ones in _by_carrier(mine, repair, order).items():
             for variables, them in _by_variables(ones):
-                step = _step(playbook, repair, node, variables, them)
-                (steps if node in order else outside).append(step)
-    place = {name: number for number, name in enumerate(order)}
+                step = _step(playbook, repair, node, variables, them + (renewed if repair.everywhere else []))
+                (steps if node in places else outside).append(step)
     outside = [{"node": one["node"], "why": one["why"], "command": one["command"]} for one in outside]
-    return sorted(steps, key=lambda one: place[one["node"]]), sorted(outside, key=lambda one: natural(one["node"]))
+    return sorted(steps, key=lambda one: places[one["node"]]), sorted(outside, key=lambda one: natural(one["node"]))
 
 
 def _by_carrier(findings, repair, order):
-    """{the node in whose turn it is done: findings}. What concerns the cluster is done once: by the last node that has it done anyway, else by the first."""
+    """{the node in whose turn it is done: findings}. What concerns the cluster is done once, by the last node that has it done anyway, else by the first."""
+    if repair.everywhere:
+        return {CLUSTER: findings} if findings else {}
     own = {}
     for one in findings:
         if one["node"] != CLUSTER:
             own.setdefault(one["node"], []).append(one)
     carriers = [name for name in order if name in own]
     of_cluster = [one for one in findings if one["node"] == CLUSTER]
-    if repair.everywhere and findings:
-        return {(carriers or order or [CLUSTER])[0]: findings}
     if of_cluster:
         own.setdefault(carriers[-1] if carriers else (order or [CLUSTER])[0], []).extend(of_cluster)
     return own
@@ -196,7 +206,7 @@ def _step(playbook, repair, node, variables, findings):
         "everywhere": repair.everywhere,
         "needs": [],
         "held": None,
-        "command": groups.command(remedy, [CLUSTER if repair.everywhere else node]),
+        "command": groups.command(remedy, [node]),
     }
 
 
@@ -217,14 +227,14 @@ def _hold(steps, findings, others, consent, by_hand):
 def _why_not(step, lost, first, others, held):
     if step["node"] in lost:
         return "it cannot be reached"
-    if step["everywhere"] and others:
-        return "it changes all nodes of the cluster, and this run does not have %s" % listed(others)
+    if step["everywhere"] and (others or lost):
+        return "it changes all nodes of the cluster, and this run does not have %s" % listed(sorted({*others, *lost}, key=natural))
     for rule_id in FIRST.get(step["playbook"].removeprefix(COLLECTION), ()):
         if (step["node"], rule_id) in first:
             return "%s has to be put right by hand first" % rule_id
     if step["needs"]:
         return "needs your consent: " + " ".join(step["needs"])
-    return "it comes after what is held back" if step["node"] in held else None
+    return "it comes after what is held back" if held and (step["node"] in held or step["everywhere"]) else None
 
 
 def _common_causes(findings, wanted, count, percent):

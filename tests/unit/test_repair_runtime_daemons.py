@@ -33,6 +33,7 @@ pytestmark = pytest.mark.apart
 SETTINGS = Settings(settle=0.3, deadline=0.7)
 SOCKET = "/run/containerd/containerd.sock"
 POD = "/kubepods.slice/kubepods-podd1b7ac3e_9a64_4bd5_8b5f_6a1ea3d8c9f0.slice/cri-containerd-%s.scope"
+UNCHANGED = {"before": 2, "after": 2, "gone_count": 0, "new_count": 0, "gone": [], "new": []}
 QUICKER = (
     (repair, "PATIENCE_S", 1.5),
     (repair, "EVERY_S", 0.1),
@@ -244,7 +245,7 @@ def test_a_real_containerd_that_a_signal_has_stopped_goes_on(made, real_containe
     answers = machine.repair()
     assert answers[0]["changed"] and answers[0]["diff"] == foreseen["diff"]
     assert machine.main == main and machine.asked == []
-    assert answers[-1]["containers"] == {"before": 2, "after": 2, "gone": [], "new": []}
+    assert answers[-1]["containers"] == UNCHANGED
     assert machine.repair() == [{**machine.repair()[0], "changed": False, "steps": []}]
 
 
@@ -274,7 +275,7 @@ def test_a_stand_in_that_accepts_and_never_answers_is_restarted_with_its_contain
     last = answers[-1]
     assert answers[0]["changed"] and answers[0]["diff"] == foreseen["diff"] and machine.main != main
     assert machine.asked == ["--no-block restart containerd.service"]
-    assert last["containers"] == {"before": 2, "after": 2, "gone": [], "new": []} and last["kills_pods"] == []
+    assert last["containers"] == UNCHANGED and last["kills_pods"] == []
     assert last["steps"][0]["done"] and 0 < last["steps"][0]["seconds"] <= last["silent_s"] < 20
     stacks = next((machine.root / "var/lib/nodecare/journal").glob("*/stacks-%d" % main))
     assert stacks.stat().st_size == 1 << 20, "what a daemon tells about itself has a limit"

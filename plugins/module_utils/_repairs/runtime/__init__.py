@@ -9,9 +9,10 @@ So a call that is cut off is gone on with by the next, from whichever controller
 
 from __future__ import annotations
 
+import contextlib
 from collections import namedtuple
 
-from ..._changes import Paths
+from ..._changes import Paths, Unchangeable
 from ..._journal import TOLD, Journal
 from .. import BOOT_ID, Failed, Refused
 from . import _acts, _containers, _material
@@ -127,8 +128,11 @@ def _advance(root, entry, settings):
             if clock.stopwatch() >= until:
                 return {"changed": bool(did), "waiting": [waiting], "steps": [_told(step) for step in entry.said["steps"]], "journal": entry.name}
             clock.sleep(EVERY_S)
+    except Unchangeable as why:
+        raise Failed("what is done cannot be noted any more: %s" % why) from None
     except Failed as why:
-        entry.note(state=TOLD, ended=str(why))
+        with contextlib.suppress(Unchangeable):
+            entry.note(state=TOLD, ended=str(why))
         raise
 
 
@@ -206,4 +210,13 @@ def _ended(root, entry):
     containers = _containers.compared(said["before"]["containers"], _containers.snapshot(node)["containers"], names)
     entry.note(state=TOLD, containers=containers)
     steps = [_told(step) for step in said["steps"]]
-    return {"steps": steps, "containers": containers, "silent_s": said.get("silent_s"), "journal": entry.name, "kills_pods": said["kills_pods"]}
+    told = {"silent_s": said.get("silent_s"), "journal": entry.name, "kills_pods": said["kills_pods"], "warnings": _missing(containers)}
+    return {"steps": steps, "containers": containers, **told}
+
+
+def _missing(containers):
+    """In words, what ran before and does not any more."""
+    if not containers["gone_count"]:
+        return []
+    shown = ", ".join(one["name"] or one["id"][:13] for one in containers["gone"][:8])
+    return ["%(gone_count)d of %(before)d containers are gone" % containers + ": " + shown]

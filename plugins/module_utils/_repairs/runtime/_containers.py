@@ -72,12 +72,9 @@ def snapshot(node):
 
 def compared(before, after, names):
     """The containers that are gone and those that are new, by name where the runtime tells it."""
-    return {
-        "before": len(before),
-        "after": len(after),
-        "gone": _named([one for one in before if one not in after], before, names),
-        "new": _named([one for one in after if one not in before], after, names),
-    }
+    gone, new = [one for one in before if one not in after], [one for one in after if one not in before]
+    counts = {"before": len(before), "after": len(after), "gone_count": len(gone), "new_count": len(new)}
+    return {**counts, "gone": _named(gone, before, names), "new": _named(new, after, names)}
 
 
 def _named(ids, pods, names):

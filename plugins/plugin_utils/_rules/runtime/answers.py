@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ..._policy import threshold
-from .._rule import by_hand, fail, passed, rule, skip, unknown, warn
+from .._rule import by_hand, fail, passed, repaired_by, rule, skip, unknown, warn
 from ._words import NO_RUNTIME, ONE_NODE, USUAL, plain, pointed_at, recent, span
 
 SLOW = threshold("runtime_slow_s", 1.0, "Seconds within which a container runtime should answer a simple question.")
@@ -17,7 +17,7 @@ SLOW = threshold("runtime_slow_s", 1.0, "Seconds within which a container runtim
     "A container runtime does not answer",
     needs=("runtime.daemons", "runtime.answers"),
     uses=("runtime.endpoints", "runtime.config", "kubelet.installed", "kubelet.config"),
-    remedy=by_hand("systemctl restart %(unit)s" + ONE_NODE, disruptive=True),
+    remedy=repaired_by("repair_runtime", "systemctl restart %(unit)s" + ONE_NODE),
 )
 def unresponsive(daemons, answers, endpoints, config, kubelet, settings, policy):
     """The kernel accepts connections for a daemon that is stuck, and systemd calls it active, so only an answer proves that it lives.
@@ -32,7 +32,10 @@ def unresponsive(daemons, answers, endpoints, config, kubelet, settings, policy)
     said += [missing(place, endpoints or []) for place in wanted if place not in seen]
     found = [one for one in said if one]
     if not found and daemons and not answers:
-        return [warn("%(unit)s is %(active)s, and no other runtime answers" % unit, unit=unit["unit"], active=unit["active"]) for unit in daemons.values()]
+        remedy = by_hand("systemctl start %(unit)s")  # nobody needs it yet, so no repair starts it
+        return [
+            warn("%(unit)s is %(active)s, and no other runtime answers" % unit, remedy, unit=unit["unit"], active=unit["active"]) for unit in daemons.values()
+        ]
     return found or passed("; ".join("%s answers within %.3f s" % (name, one["seconds"]) for name, one in answers.items() if one["state"] == "answered"))
 
 
@@ -119,7 +122,7 @@ def slow(answers, policy):
     "docker cannot reach containerd",
     needs=("runtime.answers", "runtime.daemons"),
     uses="runtime.journal",
-    remedy=by_hand("systemctl restart containerd && systemctl restart docker" + ONE_NODE, disruptive=True),
+    remedy=repaired_by("repair_runtime", "systemctl restart containerd && systemctl restart docker" + ONE_NODE),
 )
 def docker_cannot_reach_containerd(answers, daemons, journal, policy):
     """docker still answers a ping when it has lost containerd, but every listing or start of a container hangs.
@@ -157,5 +160,6 @@ def regained(docker, complaint, other, evidence):
     if complaint and (not docker or docker["state"] != "answered"):
         return fail("docker is down after it lost containerd (%s); %s" % (complaint["line"], other), **evidence)
     if complaint:
-        return warn("docker lost containerd %(count)d times, the last time %(age_s)s s ago (%(journal)s), but answers now" % evidence, **evidence)
+        remedy = by_hand("journalctl --unit=containerd --unit=docker --since=-1h  # why containerd was away")
+        return warn("docker lost containerd %(count)d times, the last time %(age_s)s s ago (%(journal)s), but answers now" % evidence, remedy, **evidence)
     return None
