@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from ansible.errors import AnsibleActionFail
 
 from ..plugin_utils import _cluster, _gates, _marks, _sweep
@@ -29,6 +31,7 @@ ARGUMENTS = {
     "run": {"type": "str"},
     "timeout": {"type": "float", "default": 20.0},
 }
+MOST = 10  # nodes whose pods are read
 KNOWN = (_gates.NODE, *_gates.GATES)
 RIGHTS = "See that it answers (kubectl get --raw /readyz), and that whoever asks has the rights in the collection's docs/nodecare-reader.yml"
 
@@ -47,21 +50,21 @@ class ActionModule(ClusterAction):
             own, others, entry = _whose(arguments, machines, cluster, task_vars["inventory_hostname"])
             if entry is None:
                 return _result(own, cluster, arguments, [_unknown(machines, own, cluster)])
-            pods = self._pods(arguments, entry["name"]) if arguments["drains"] else None
+            repair = _gates.Repair(arguments["disruptive"], arguments["drains"], run.id, others, arguments["min_ready"])
+            scene = _gates.Scene(cluster, entry, repair, checked)
+            if arguments["drains"]:
+                self._read_pods(scene, arguments)
         except (ClientError, PolicyError, RunError) as error:
             raise AnsibleActionFail(str(error)) from None
-        repair = _gates.Repair(arguments["disruptive"], arguments["drains"], run.id, others, arguments["min_ready"])
-        gates = _gates.judged(_gates.Scene(cluster, entry, repair, checked, pods))
+        gates = _gates.judged(scene)
         return _result(own, cluster, arguments, [_known(entry), *gates], entry)
 
-    def _pods(self, arguments, node):
-        """Those of the Node, None where they are not told."""
-        path, query = "/api/v1/pods", {"fieldSelector": "spec.nodeName=%s" % node}
-        try:
-            with self.opened(arguments, arguments["timeout"]) as door:
-                return entries(door.get(path, query, arguments["timeout"]), "items")
-        except NoAnswerError:
-            return None
+    def _read_pods(self, scene, arguments):
+        """Those of the Node, and of so many others as it may take to find room for them; the gates say what was not told."""
+        with suppress(NoAnswerError), self.opened(arguments, arguments["timeout"]) as door:
+            for one in (scene.node, *scene.able[:MOST]):
+                query = {"fieldSelector": "spec.nodeName=%s" % one["name"]}
+                scene.pods[one["name"]] = entries(door.get("/api/v1/pods", query, arguments["timeout"]), "items")
 
 
 def _refuse(arguments):

@@ -19,7 +19,8 @@ description:
   - V(etcd), whether a majority of etcd's members is healthy without this one. Members are seen that run as pods or, with k3s, are
     named by the role C(etcd). Others cannot be seen, which matters for nodes of the control plane.
   - V(api_server), whether another API server is ready, and whether this run asks another than the node's own.
-  - V(capacity), whether at least O(min_ready) other nodes of the same kind are Ready and take pods.
+  - V(capacity), whether at least O(min_ready) other nodes of the same kind are Ready and take pods, and for repairs that drain, whether what
+    the pods of this node request is free on them.
   - V(budgets), for repairs that drain, whether a disruption budget holds a pod of this node now.
   - V(not_ready), whether so many other nodes are not Ready that the cause is none of them (threshold C(not_ready_percent)).
   - V(other_operators), whether kured, medik8s, an autoscaler or the like has marked the node.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ipaddress
 from typing import NamedTuple
 
-from . import _cluster, _drain, _marks
+from . import _cluster, _drain, _marks, _room
 
 PASS, STOP, UNKNOWN = "pass", "stop", "unknown"
 CONTROL_PLANE = ("control-plane", "master", "controlplane", "etcd")
@@ -38,11 +38,13 @@ class Scene:
     """The cluster as it is when this Node, and those that are repaired with it, are away."""
 
     def __init__(self, cluster, node, repair, policy, pods=None):
-        """``pods`` are those of the Node as the API server has them, None where they were not read."""
-        self.cluster, self.node, self.repair, self.policy, self.pods = cluster, node, repair, policy, pods
+        """``pods`` are {Node: those on it} as the API server has them, without a Node where they were not read."""
+        self.cluster, self.node, self.repair, self.policy, self.pods = cluster, node, repair, policy, pods or {}
         self.away = {node["name"], *repair.with_it}
         self.others = [one for one in cluster["nodes"] if one["name"] not in self.away]
         self.is_control_plane = is_control_plane(node)
+        self.peers = [one for one in self.others if is_control_plane(one) is self.is_control_plane]
+        self.able = [one for one in self.peers if _cluster.is_ready(one) and not one["unschedulable"]]
 
     def own_addresses(self):
         """By which those that are away are reached."""
@@ -173,13 +175,25 @@ def capacity(scene):
         return _leaves()
     if _cluster.is_ready(scene.node) is not True and not scene.repair.drains:
         return Said(PASS, "it is not Ready, and so carries nothing that would be lost")
-    peers = [one for one in scene.others if is_control_plane(one) is scene.is_control_plane]
-    able = [one for one in peers if _cluster.is_ready(one) and not one["unschedulable"]]
     kind = "of the control plane" if scene.is_control_plane else "for pods"
-    said = "without %s %d of %d other nodes %s are Ready and take pods" % (_names(scene.away), len(able), len(peers), kind)
-    if len(able) < scene.repair.min_ready:
+    said = "without %s %d of %d other nodes %s are Ready and take pods" % (_names(scene.away), len(scene.able), len(scene.peers), kind)
+    if len(scene.able) < scene.repair.min_ready:
         return Said(STOP, "%s, and %d must be" % (said, scene.repair.min_ready), "put others right or uncordon them first, or set nodecare_min_ready")
-    return Said(PASS, said + ("; whether what its pods request fits there was not reckoned" if scene.repair.drains else ""))
+    return _room_for_pods(scene, said) if scene.repair.drains else Said(PASS, said)
+
+
+def _room_for_pods(scene, said):
+    """Only as far as requests tell: what a pod asks of a node beside that, the scheduler alone knows."""
+    own, read = scene.pods.get(scene.node["name"]), [one for one in scene.able if one["name"] in scene.pods]
+    rooms = [_room.free(one["allocatable"], scene.pods[one["name"]]) for one in read]
+    if own is None or None in rooms or not rooms:
+        return Said(PASS, said + "; whether what its pods request fits there was not read")
+    short = _room.short(_room.requested(_room.leaving(own)), rooms)
+    if not short:
+        return Said(PASS, said + "; what its pods request is free on %s" % _names(one["name"] for one in read))
+    if len(read) < len(scene.able):
+        return Said(PASS, said + "; what its pods request is not free on the %d of them that were read (%s)" % (len(read), short))
+    return Said(STOP, "its pods request more than is free on %s: %s" % (_names(one["name"] for one in read), short), "make room there first")
 
 
 def budgets(scene):
@@ -189,9 +203,10 @@ def budgets(scene):
     if known is None:
         return Said(UNKNOWN, scene.unread("budgets"), "give this account the rights of docs/nodecare-reader.yml")
     closed = [one for one in known if one["allowed"] == 0 and one["expected"]]
-    if closed and scene.pods is None:
+    pods = scene.pods.get(scene.node["name"])
+    if closed and pods is None:
         return Said(UNKNOWN, "these budgets allow nothing now, and which pods run on this node was not read: %s" % _titles(closed))
-    blocking = [one for one in closed if any(_protects(one, pod) for pod in scene.pods)]
+    blocking = [one for one in closed if any(_protects(one, pod) for pod in _room.leaving(pods))]
     if blocking:
         look = "wait until their pods are healthy, or give them one more: kubectl get pdb -A"
         return Said(STOP, "pods of this node may not be evicted now, because these budgets allow nothing: %s" % _titles(blocking), look)
@@ -199,10 +214,8 @@ def budgets(scene):
 
 
 def _protects(budget, thing):
-    pod = _drain.pod(thing)
-    leaves = not pod.mirror and pod.phase not in _drain.FINISHED and pod.owner[:1] != ("DaemonSet",)
-    selector = budget["selector"] if isinstance(budget["selector"], dict) else None
-    return leaves and pod.namespace == budget["namespace"] and _drain.selects(selector, pod.labels)
+    pod, selector = _drain.pod(thing), budget["selector"] if isinstance(budget["selector"], dict) else None
+    return pod.namespace == budget["namespace"] and _drain.selects(selector, pod.labels)
 
 
 def _titles(found):

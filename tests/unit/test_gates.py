@@ -6,7 +6,7 @@
   servers: [node]              # on which an API server is ready
   asked: host:port             # whom the run asks
   budgets: [{name, allowed}]   # each for the pods app=<name> of namespace shop
-  pods: [{labels, …}]          # of the node; without it they were not read
+  pods: {node: [{labels, cpu, …}]}  # where they were read
   annotations: {node: {…}}
   unread: [fact]
   repair: {…}                  # where it differs from one that disrupts
@@ -21,11 +21,12 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.nodecare.kubernetes.plugins.action import node_gate
-from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _gates
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _gates, _room
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._sweep import _nodes
 
 CASES = yaml.safe_load((Path(__file__).parent / "gates" / "gates.yml").read_text())
+ROOM = {"cpu": "1", "memory": "1Gi", "pods": "3"}
 STATES = ("NotReady", "cordoned", "learner")
 
 
@@ -37,14 +38,18 @@ def entry(number, name, words, annotations):
         {
             "metadata": {"name": name, "labels": roles, "annotations": annotations},
             "spec": {"unschedulable": "cordoned" in words},
-            "status": {"conditions": [ready, voter], "addresses": [{"type": "InternalIP", "address": "10.0.0.%d" % number}]},
+            "status": {"conditions": [ready, voter], "addresses": [{"type": "InternalIP", "address": "10.0.0.%d" % number}], "allocatable": ROOM},
         }
     )
 
 
-def pod(labels, namespace="shop", owner="ReplicaSet", phase="Running"):
+def pod(labels=None, namespace="shop", owner="ReplicaSet", phase="Running", cpu="100m"):
     owners = [{"kind": owner, "name": "x", "uid": "1", "controller": True}]
-    return {"metadata": {"name": "x", "namespace": namespace, "labels": labels, "ownerReferences": owners}, "status": {"phase": phase}}
+    return {"metadata": {"name": "x", "namespace": namespace, "labels": labels or {}, "ownerReferences": owners}, "status": {"phase": phase}, **asking(cpu)}
+
+
+def asking(cpu):
+    return {"spec": {"containers": [{"resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}]}}
 
 
 def cluster(case):
@@ -68,7 +73,7 @@ def test_case(case):
     known = cluster(case)
     given = {"disruptive": True, **case.get("repair", {})}
     repair = _gates.Repair(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
-    pods = [pod(**one) for one in case["pods"]] if "pods" in case else None
+    pods = {name: [pod(**one) for one in on] for name, on in case.get("pods", {}).items()}
     gates = {
         one["gate"]: one for one in _gates.judged(_gates.Scene(known, known["nodes"][0], repair, policy({"thresholds": case.get("thresholds", {})}), pods))
     }
@@ -121,3 +126,25 @@ def test_what_stops_says_how_to_go_on():
     assert "etcd: etcd runs elsewhere; this cannot be told (look at it)" in result["msg"]
     assert "nodecare_skip_gates" in result["msg"]
     assert "failed" not in node_gate._result("c1", cluster({"nodes": {"c1": ""}}), {"disruptive": True, "skip": ["etcd"]}, gates)
+
+
+@pytest.mark.parametrize(
+    ("said", "means"),
+    [
+        ("500m", 0.5),
+        ("2", 2.0),
+        ("1.5", 1.5),
+        (".5", 0.5),
+        ("1Gi", 2**30),
+        ("128974848", 128974848.0),
+        ("1e3", 1000.0),
+        ("100k", 1e5),
+        ("1E", 1e18),
+        ("", None),
+        ("x", None),
+        (None, None),
+        ("1Zi", None),
+    ],
+)
+def test_quantities(said, means):
+    assert _room.quantity(said) == means

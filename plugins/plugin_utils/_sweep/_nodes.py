@@ -16,6 +16,7 @@ MARKS = (
     *(CALICO, "nodecare/", "weave.works/kured-", "kured.dev/", "kured.io/", "medik8s.io/", "remediation.medik8s.io/", "cluster-autoscaler.kubernetes.io/"),
     *("karpenter.sh/", "cluster.x-k8s.io/", "machineconfiguration.openshift.io/", "upgrade.cattle.io/", "flatcar-linux-update.v1.flatcar-linux.net/"),
 )
+ROOM = ("cpu", "memory", "pods")
 
 
 def node(thing):
@@ -41,6 +42,7 @@ def node(thing):
         "runtime": text(info, "containerRuntimeVersion"),
         "kernel": text(info, "kernelVersion"),
         "os_image": text(info, "osImage"),
+        "allocatable": {name: str(value) for name, value in mapping(thing, "status", "allocatable").items() if name in ROOM},
         "calico": registered(annotations),
     }
 
