@@ -17,13 +17,14 @@ from ..._calico._wanted import of_kubelet, wanted
 from ..._links import other_network
 from ..._same import Same
 from ..._sweep._values import at
-from .._rule import by_hand
+from .._rule import by_hand, repaired_by
 
 NEEDS = ("links.present",)
 USES = (
     *("links.routes", "links.ip_rules", "links.cni", "kubelet.installed", "host.name"),
     *("calico.processes", "problems", "cluster.calico", "cluster.nodes", "cluster.node"),
 )
+CHANGEABLE = ("manifest", "operator", "rke2", "k3s")  # installations whose settings are changed in the cluster itself
 MOST = 12  # candidates shown in a finding
 STORED = {4: "ipv4", 6: "ipv6"}
 UNKNOWN_VERSIONS = ("3.24.6", "")  # the last release that minds bridges, and the newest
@@ -178,7 +179,15 @@ class Adviser:
         if not found.method:
             text = "%s: put that right, or name the nodes' network (nodecare_networks: nodes), and run this again: it then names the method" % found.why
             return by_hand(text.replace("%", "%%"))
-        return by_hand(set_method(found.method, setting.family, here.calico).replace("%", "%%"), disruptive=bool(here.node))
+        return method_remedy(set_method(found.method, setting.family, here.calico).replace("%", "%%"), here)
+
+
+def method_remedy(command, here):
+    """The repair finds the right method by itself; without a cluster, and where kubespray would take it back, a person has to."""
+    kind = ((here.calico or {}).get("install") or {}).get("kind")
+    if here.node and kind in CHANGEABLE:
+        return repaired_by("repair_autodetection", command, disruptive=True)
+    return by_hand(command, disruptive=bool(here.node))
 
 
 def taken(setting, said):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..._calico._commands import daemonset
 from ..._calico._startup_time import PATIENCE, Latency, Patience, Startup, patience, setting, startup, would_do
 from ..._policy import threshold
-from .._rule import by_hand, fail, passed, rule, skip, unknown, warn
+from .._rule import by_hand, fail, passed, repaired_by, rule, skip, unknown, warn
 
 SPARE = threshold("calico_start_spare", 1.5, "So many times the time that calico-node's start-up is foreseen to take should pass before its probe kills it.")
 
@@ -23,6 +23,7 @@ BY_OPERATOR = by_hand(
 BY_MANIFEST = by_hand(
     "kubectl -n %(namespace)s patch daemonset %(daemonset)s -p %(patch)s  # and in the manifest, or applying it again takes it back", disruptive=True
 )
+REPAIRED = repaired_by("repair_probes", BY_MANIFEST["manual"], disruptive=True)
 SLOW_FIRST = by_hand("see cluster.datastore_slow first: no setting of the probes helps against this")
 
 
@@ -126,7 +127,7 @@ def _judged(one, spare):
         *(takes, one.usual.requests, 1000 * one.step["p50"], "1 node" if one.nodes == 1 else "%d nodes" % one.nodes, waits.by, waits.earliest, waits.latest),
     )
     would = "failureThreshold %(failures)d would do, or initialDelaySeconds %(delay)d" % advice
-    remedy = BY_OPERATOR if _by_operator(one.calico) else BY_MANIFEST
+    remedy = BY_OPERATOR if _by_operator(one.calico) else REPAIRED if is_changeable(one.calico) else BY_MANIFEST
     if takes > waits.earliest:
         chance = "" if takes > waits.latest else ": chance decides"
         return fail("%s%s; %s%s" % (said, chance, would, _again(one)), remedy, **evidence)
@@ -172,6 +173,11 @@ def _advice(one, spare):
     namespace, name = daemonset(one.calico)
     patch = {"spec": {"calicoNodeDaemonSet": patch}} if _by_operator(one.calico) else patch
     return {"failures": failures, "delay": delay, "namespace": namespace, "daemonset": name, "patch": json.dumps(patch)}
+
+
+def is_changeable(calico):
+    """Whether probes can be set on the DaemonSet itself, and stay."""
+    return (calico.get("install") or {}).get("kind") in ("manifest", "k3s") and not _by_operator(calico)
 
 
 def _by_operator(calico):

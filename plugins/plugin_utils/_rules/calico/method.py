@@ -13,9 +13,11 @@ from ..._calico._host import network
 from ..._calico._settings import settings
 from ..._calico._startup import NAMES
 from ..._calico._versions import masks_the_internal_ip
-from .._rule import across, by_hand, fail, of_cluster, passed, skip, unknown, warn
+from .._rule import across, by_hand, fail, of_cluster, passed, repaired_by, skip, unknown, warn
+from ._here import CHANGEABLE
 
 WORDS = {"interface": "interface=%s", "skipInterface": "skip-interface=%s", "canReach": "can-reach=%s"}
+VARIABLES = {4: "nodecare_calico_method", 6: "nodecare_calico_method6"}
 SHOWN = 10
 
 
@@ -60,7 +62,7 @@ def _runs_with(calico, nodes, node, processes, policy):
         if old:
             shown = ", ".join("%s=%s" % (key, value) for key, value in sorted(old.items()))
             message = "calico-node runs with %s, and the DaemonSet says %s" % (shown, ", ".join("%s=%s" % (key, said[key]) for key in sorted(old)))
-            return warn(message, by_hand(_text(_restart(calico, node["name"])), disruptive=True), running=old, daemonset=said)
+            return warn(message, repaired_by("restart_calico", _text(_restart(calico, node["name"])), disruptive=True), running=old, daemonset=said)
     return passed("calico-node runs with what the DaemonSet says")
 
 
@@ -159,7 +161,10 @@ def _not_rolled_out(calico):
 
 
 def _set(method, setting, calico):
-    return by_hand(_text(set_method(method, setting.family, calico)), disruptive=True)
+    command = _text(set_method(method, setting.family, calico))
+    if calico["install"]["kind"] not in CHANGEABLE:
+        return by_hand(command, disruptive=True)
+    return repaired_by("repair_autodetection", command, disruptive=True, **{VARIABLES[setting.family]: method})
 
 
 def _text(command):

@@ -14,7 +14,7 @@ from ..._calico._commands import daemonset
 from ..._calico._host import parsed_either
 from ..._calico._settings import ENFORCES
 from ..._declared import threshold
-from .._rule import across, by_hand, fail, passed, skip, unknown, warn
+from .._rule import across, by_hand, fail, passed, repaired_by, skip, unknown, warn
 from ._here import NEEDS, USES, Adviser, candidates, look_at, taken
 
 STALE = threshold("calico_stale_hours", 24.0, "Hours for which a Node that no machine of the run stands for may be NotReady before it counts as left over.")
@@ -103,7 +103,7 @@ def _cure(here, setting, said, wanted, family, adviser):
 
 
 def _restart(here):
-    return by_hand(_deletion(here).replace("%", "%%") + "  # its next start registers the right one", disruptive=True)
+    return repaired_by("restart_calico", _deletion(here).replace("%", "%%") + "  # its next start registers the right one", disruptive=True)
 
 
 def _deletion(here):
