@@ -127,7 +127,7 @@ class World:
         assert self.api.token not in said + complaint
         found, _end = json.JSONDecoder().raw_decode(said.partition("=> ")[2])
         assert run.returncode in (0, 2), said + complaint
-        return {**found, "failed": run.returncode == 2, "said": said}
+        return {**found, "failed": run.returncode == 2, "said": said + complaint}
 
     def taken_away(self, done):
         """The pods that are no longer there by the diff of a run."""

@@ -9,7 +9,7 @@ from statistics import median
 
 from .._outliers import load_per_cpu, stall, standings
 from .._policy import threshold
-from ._rule import across, by_hand, fail, passed, rule, skip, unknown, warn
+from ._rule import across, by_hand, fail, passed, repaired_by, rule, skip, unknown, warn
 
 DAY = 86400.0
 GIB = 1 << 30
@@ -27,6 +27,12 @@ threshold("iowait_percent", 10.0, "Percent of the CPU time idle for waiting for 
 LOOK = by_hand(
     "see what to limit or move: systemd-cgtop --order=cpu --iterations=2; when it must be emptied: kubectl drain %(node)s --ignore-daemonsets",
     disruptive=True,
+)
+RECYCLE = repaired_by(
+    "repair_overload",
+    "see what to limit or move: systemd-cgtop --order=cpu --iterations=2; where that does not help: kubectl drain %(node)s --ignore-daemonsets, then reboot it",
+    disruptive=True,
+    reboot=True,
 )
 OWNER = by_hand("report to whoever runs the hypervisor: %(steal_percent)s %% of the CPU time of %(node)s is stolen; no repair inside the node helps")
 STORAGE = by_hand("look at the disk or mount that these wait for: ps -eo pid,stat,wchan:30,comm | awk '$2 ~ /^D/'")
@@ -52,7 +58,7 @@ def saturated(averages, cpus, pressure, window, policy):
     causes, remedy = _causes(seen, high, window)
     if "load_per_cpu" in high:
         if causes:
-            return fail("%s; %s" % (load, "; ".join(causes)), remedy, **evidence)
+            return fail("%s; %s" % (load, "; ".join(causes)), RECYCLE if remedy is LOOK else remedy, **evidence)
         return warn("%s, but now only %.1f tasks per CPU want to run: it is passing, or has just passed" % (load, seen["run_queue_per_cpu"] or 0), **evidence)
     if (
         {"pressure_cpu_percent", "run_queue_per_cpu"} <= high
@@ -164,7 +170,7 @@ def _compared(standing, many):
         evidence = {"metric": first.metric, "value": first.value, "median": first.median, "score": first.score, "by": first.by, "signals": signals}
         # Pressure alone may be one busy minute; with the load, or of two kinds, it is the node.
         verdict = fail if first.metric == "load_per_cpu" or len(out) > 1 else warn
-        return verdict("; ".join(one.reason for one in out), **evidence)
+        return verdict("; ".join(one.reason for one in out), RECYCLE if verdict is fail else LOOK, **evidence)
     if any(one.common for one in standing):
         return passed("it is overloaded, but so are the others: see load.saturated")
     return passed("load %.2f per CPU, the median of %d nodes is %.2f" % (standing[0].value, many, standing[0].median))

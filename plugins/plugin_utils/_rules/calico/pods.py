@@ -11,7 +11,7 @@ from ... import _cluster
 from ..._outliers import standings
 from ..._policy import threshold
 from .._asked import causes
-from .._rule import across, by_hand, fail, passed, proven, rule, unknown, warn
+from .._rule import across, by_hand, fail, passed, proven, repaired_by, rule, unknown, warn
 from ._words import LOGS, about, ended_early, explained, initialising, logs_of, one_line
 
 LATELY = threshold("calico_restarted_s", 1800.0, "Seconds after a restart of a pod of Calico's within which it counts as still unstable.")
@@ -24,7 +24,8 @@ CALICO = ("calico-node", "calico-typha", "calico-kube-controllers", "tigera-oper
 
 KILLED = re.compile(r"failed liveness probe|Liveness probe failed")
 REFUSED = re.compile(r"9099\S*:? .*(connection refused|Client\.Timeout|deadline exceeded)", re.DOTALL)
-DRAIN = by_hand(
+DRAIN = repaired_by(
+    "repair_overload",
     "kubectl drain %(node)s --ignore-daemonsets --delete-emptydir-data  # then reboot it, and: kubectl uncordon %(node)s; what made the load: see load.outlier",
     disruptive=True,
     reboot=True,

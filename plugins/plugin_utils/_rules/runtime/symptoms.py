@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ..._policy import threshold
-from .._rule import by_hand, fail, rule, skip, unknown, warn
+from .._rule import by_hand, fail, repaired_by, rule, skip, unknown, warn
 from ._words import NO_UNIT, recent, span
 
 BLOCKED = threshold("runtime_blocked_tasks", 3, "Blocked tasks from which on a node counts as stuck, whatever they are.")
@@ -14,15 +14,14 @@ SHIM_AGE = threshold("runtime_shim_age_s", 300, "Seconds for which a shim may ha
 DEADLINES = threshold("runtime_journal_deadlines", 5, "Lines with 'context deadline exceeded' in a runtime's journal, from which on they are reported.")
 
 
+FIND = "cat /proc/%(pid)s/stack; dmesg | tail  # find the disk or mount; a restart of the runtime cannot end such a wait, a reboot of the drained node can"
+
+
 @rule(
     "runtime.blocked_tasks",
     "Tasks wait for the kernel and do not get on",
     needs="runtime.processes.blocked",
-    remedy=by_hand(
-        "cat /proc/%(pid)s/stack; dmesg | tail  # find the disk or mount; a restart of the runtime cannot end such a wait, a reboot of the drained node can",
-        disruptive=True,
-        reboot=True,
-    ),
+    remedy=by_hand(FIND, disruptive=True, reboot=True),
 )
 def blocked_tasks(blocked, policy):
     """A task in state D cannot be killed. When it belongs to the runtime, containers neither start nor stop, and every tool that asks about them hangs."""
@@ -36,8 +35,9 @@ def blocked_tasks(blocked, policy):
         "%s (%d%s)" % (task["name"], task["pid"], ", in " + task["waits_in"] if task["waits_in"] else "") for task in (ours or blocked["tasks"])[:4]
     )
     message = "%d task%s did not run once in %.1f s, waiting for the kernel: %s" % (blocked["count"], "s"[: blocked["count"] != 1], first["for_s"], names)
-    verdict = fail if ours or blocked["count"] >= policy[BLOCKED] else warn
-    return verdict(message, count=blocked["count"], pid=first["pid"], name=first["name"], waits_in=first["waits_in"])
+    stuck = ours or blocked["count"] >= policy[BLOCKED]
+    verdict, remedy = (fail, repaired_by("repair_overload", FIND, disruptive=True, reboot=True)) if stuck else (warn, None)
+    return verdict(message, remedy, count=blocked["count"], pid=first["pid"], name=first["name"], waits_in=first["waits_in"])
 
 
 @rule(
@@ -45,7 +45,12 @@ def blocked_tasks(blocked, policy):
     "Shims run for containers that are gone",
     severity="warning",
     needs="runtime.processes.shims",
-    remedy=by_hand("kubectl drain %(node)s --ignore-daemonsets  # then reboot it: ending shims by hand may leave mounts behind", disruptive=True, reboot=True),
+    remedy=repaired_by(
+        "repair_overload",
+        "kubectl drain %(node)s --ignore-daemonsets  # then reboot it: ending shims by hand may leave mounts behind",
+        disruptive=True,
+        reboot=True,
+    ),
 )
 def leaked_shims(shims, policy):
     """Each holds memory, inotify instances and perhaps a container that nobody manages any more: a port or a volume stays taken."""
