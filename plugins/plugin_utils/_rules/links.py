@@ -87,22 +87,35 @@ def _whose(bridge):
     return "%s, used by %s %s" % (whose, "container" if bridge.get("containers") else "port", named)
 
 
+# How each owner removes a bridge that nobody uses; the playbook does the same, and refuses where it finds a user.
+REPAIR = "repair_bridges"
+BY_NETWORK = {tool: repaired_by(REPAIR, "%s network rm %%(network)s" % tool) for tool in ("docker", "podman", "nerdctl")}
+BY_OTHERS = {
+    "libvirt": by_hand("virsh net-list --all  # the network whose bridge is %(bridge)s, then: virsh net-destroy and virsh net-autostart --disable"),
+    "lxd": by_hand("lxc network delete %(bridge)s"),
+    "incus": by_hand("incus network delete %(bridge)s"),
+    "lxc": by_hand("systemctl disable --now lxc-net"),
+}
+DEFAULT_BRIDGE = by_hand(
+    "ansible-playbook nodecare.kubernetes.repair_bridges --limit %(node)s -e nodecare_bridges=docker0 -e nodecare_allow_default_bridge=true"
+)
+BY_KERNEL = repaired_by(REPAIR, "ip link delete %(bridge)s")
+
+
 def _removal(bridge, docker_is_here):
-    if bridge["owner"] in ("docker", "podman", "nerdctl") and bridge.get("network"):
-        tool = bridge["owner"]
-        if bridge.get("containers"):
-            return by_hand("%s ps --filter network=%%(network)s  # end these, then: %s network rm %%(network)s" % (tool, tool), disruptive=True)
-        return by_hand("%s network rm %%(network)s" % tool)
+    if bridge["bridge"] == "docker0":
+        return DEFAULT_BRIDGE
+    tool = bridge["owner"] if bridge.get("network") else ""
+    if tool in BY_NETWORK and bridge.get("containers"):
+        return by_hand("%s ps --filter network=%%(network)s  # end these, then: %s network rm %%(network)s" % (tool, tool), disruptive=True)
     by_id = re.match(r"br-([0-9a-f]{12})$", bridge["bridge"])
-    if bridge["owner"] == "docker" and by_id and docker_is_here:
-        remove = "docker network rm %s" % by_id.group(1)
-        if bridge["ports"]:
-            return by_hand("docker network inspect %s  # end its containers, then: %s" % (by_id.group(1), remove), disruptive=True)
-        return by_hand(remove)
-    remove = {"lxd": "lxc network delete", "incus": "incus network delete"}.get(bridge["owner"], "ip link delete") + " %(bridge)s"
-    if bridge["ports"]:
-        return by_hand("ip link show master %(bridge)s  # end what uses these ports, then: " + remove, disruptive=True)
-    return by_hand(remove)
+    if bridge["owner"] == "docker" and not tool and by_id and docker_is_here:
+        remedy = repaired_by(REPAIR, "docker network rm %s" % by_id.group(1))
+    else:
+        remedy = BY_NETWORK.get(tool) or BY_OTHERS.get(bridge["owner"], BY_KERNEL)
+    if bridge["ports"] and not tool:
+        return by_hand("ip link show master %%(bridge)s  # end what uses these ports, then: %s" % remedy["manual"], disruptive=True)
+    return remedy
 
 
 @rule(
