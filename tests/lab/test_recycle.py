@@ -1,0 +1,248 @@
+"""Overloaded nodes, really drained, rebooted and given back: nodes with Calico and its mesh, looked at by kubectl and birdcl."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from labs import ROOT, eventually
+
+PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
+HOG = 16  # processes that only compute
+MARK = "nodecare/repair"
+LEASE = ("-n", "kube-system", "get", "lease", "nodecare-repair", "--ignore-not-found", "-o", "name")
+# The evicted pod of a Deployment has to find a place elsewhere, so its budget allows one disruption.
+APP = """
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Namespace, metadata: {name: shop}}
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: cart, namespace: shop}
+  spec:
+    replicas: 2
+    selector: {matchLabels: {app: cart}}
+    template:
+      metadata: {labels: {app: cart}}
+      spec:
+        terminationGracePeriodSeconds: 5
+        containers: [{name: main, image: %s, imagePullPolicy: Never}]
+        topologySpreadConstraints:
+        - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: cart}}}
+- apiVersion: policy/v1
+  kind: PodDisruptionBudget
+  metadata: {name: cart, namespace: shop}
+  spec: {maxUnavailable: 1, selector: {matchLabels: {app: cart}}}
+"""
+# A node of the lab is slow to boot, and slower while others use this machine's CPUs.
+PATIENCE = {"nodecare_reboot_wait": 1200, "nodecare_wait": 900, "nodecare_drain_wait": 600}
+AGREED = {"nodecare_reboot_ok": True, "nodecare_drain_even_emptydir": True, "nodecare_drain_even_bare": True, **PATIENCE}
+
+
+class Watch:
+    """What a node was like all the while, as kubectl and BIRD tell it: the order of things is what the repair promises."""
+
+    def __init__(self, lab, node):
+        self.lab, self.node, self.seen, self.over = lab, node, [], threading.Event()
+        self.thread = threading.Thread(target=self._work)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_error):
+        self.over.set()
+        self.thread.join()
+
+    def _work(self):
+        while not self.over.wait(1):
+            said = look(self.lab, self.node)
+            if said:
+                self.seen.append(said)
+
+    def first_uncordoned(self, boot):
+        """The first look at a node that takes pods again, in another boot than this."""
+        return next(one for one in self.seen if one["boot"] != boot and not one["cordoned"])
+
+
+def look(lab, node):
+    """{cordoned, ready, boot, calico}; nothing where the API server gave no answer."""
+    code, said = lab.ask("kubectl", "get", "node", node, "-o", "json")
+    if code:
+        return None
+    thing = json.loads(said)
+    ready = {one["type"]: one["status"] for one in thing["status"]["conditions"]}.get("Ready")
+    found = {"cordoned": thing["spec"].get("unschedulable", False), "ready": ready == "True", "boot": thing["status"]["nodeInfo"]["bootID"]}
+    words = ("-n", "kube-system", "get", "pods", "-l", "k8s-app=calico-node", "--field-selector", "spec.nodeName=%s" % node, "-o", "json")
+    code, said = lab.ask("kubectl", *words)
+    pods = json.loads(said)["items"] if code == 0 else []
+    calico = any((each["type"], each["status"]) == ("Ready", "True") for one in pods for each in one["status"].get("conditions", ()))
+    return {**found, "marked": MARK in thing["metadata"].get("annotations", {}), "calico": calico}
+
+
+def sessions(lab, node):
+    """How many BGP sessions the node's BIRD has, by the kernel's word."""
+    said = lab.ask("ssh", node, "ss -Htn state established '( sport = :179 or dport = :179 )' | wc -l")[1]
+    return int(said) if said.isdigit() else 0
+
+
+def nodes(lab):
+    return sorted(line.rpartition("/")[2] for line in lab.kubectl("get", "nodes", "-o", "name").split())
+
+
+def play(lab, *words, expect=(0,), at=lambda line: None, **variables):
+    """What the playbook says, which must end as expected; ``at`` is called with each line as it comes."""
+    argv = [PLAYBOOK, "-i", "lab/hosts.sh", "playbooks/repair_overload.yml", *words, "-e", json.dumps({**PATIENCE, **variables})]
+    given = lab.command("exec", "--", *argv)  # whose network has both the nodes and the API server
+    how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(given, cwd=ROOT, env=lab.environment(), **how) as run:
+        said = ""
+        for line in run.stdout:
+            said += line
+            at(line)
+    assert run.returncode in expect, said[-12000:]
+    return said
+
+
+def changed(said):
+    return {node: int(number) for node, number in re.findall(r"^(\S+)\s+: ok=.*? changed=(\d+)", said, re.M)}
+
+
+def well(lab, node):
+    now = look(lab, node)
+    return bool(now and now["ready"] and now["calico"] and not now["cordoned"] and not now["marked"] and sessions(lab, node))
+
+
+@pytest.fixture
+def ill(cluster):
+    """n1 computes without end, and has a pod of a Deployment."""
+    eventually("all nodes to be well", lambda: all(well(cluster, node) for node in nodes(cluster)), 900)
+    images = json.loads(cluster.on("n1", "crictl images -o json"))["images"]
+    image = next(tag for one in images for tag in one["repoTags"] if "pause" in tag)
+    path = Path(cluster.do("kubeconfig")).with_name("shop.yml")
+    path.write_text(APP % image)
+    cluster.kubectl("apply", "-f", path)
+    eventually("its pods", lambda: cluster.kubectl("-n", "shop", "get", "deployment", "cart", "-o", "jsonpath={.status.readyReplicas}") == "2", 600)
+    cluster.do("fault", "n1", "busy", HOG)
+    eventually("its load", lambda: all(float(one) > 8 for one in cluster.on("n1", "cat /proc/loadavg").split()[:2]), 900, 10)
+    yield cluster
+    for node in nodes(cluster):
+        cluster.ask("start", node)
+        cluster.ask("kubectl", "uncordon", node)
+        cluster.ask("kubectl", "annotate", "node", node, MARK + "-")
+    cluster.ask("kubectl", "-n", "kube-system", "delete", "lease", "nodecare-repair", "--ignore-not-found")
+    cluster.ask("kubectl", "delete", "namespace", "shop", "--wait=false")
+    cluster.ask("heal", "n1", "all")
+    eventually("all nodes to be well", lambda: all(well(cluster, node) for node in nodes(cluster)), 1800)
+
+
+def pods_on(lab, node):
+    """The names of those that a drain moves."""
+    said = lab.kubectl("-n", "shop", "get", "pods", "--field-selector", "spec.nodeName=%s" % node, "-o", "name")
+    return {one.rpartition("/")[2] for one in said.split()}
+
+
+def test_drained_rebooted_and_given_back(ill):
+    """Predicted by check mode, and done; the cordon goes only after calico-node is Ready in the new boot, with a session. The second run changes nothing."""
+    others = [node for node in nodes(ill) if node != "n1"]
+    boots, pods = {node: ill.boot_id(node) for node in nodes(ill)}, pods_on(ill, "n1")
+    foreseen = play(ill, "--check", "--diff", **AGREED)
+    assert {node: ill.boot_id(node) for node in boots} == boots and look(ill, "n1")["cordoned"] is False and pods_on(ill, "n1") == pods
+    for name in pods:
+        assert "-shop/%s" % name in foreseen, foreseen
+
+    began = time.monotonic()
+    with Watch(ill, "n1") as watch:
+        done = play(ill, **AGREED)
+    print("drained, rebooted and given back in %.0f s" % (time.monotonic() - began))
+    assert ill.boot_id("n1") != boots["n1"]
+    assert {node: ill.boot_id(node) for node in others} == {node: boots[node] for node in others}, "another node was rebooted"
+    assert any(one["cordoned"] and one["marked"] and one["boot"] == boots["n1"] for one in watch.seen)
+    first = watch.first_uncordoned(boots["n1"])
+    assert first["ready"] and first["calico"] and not first["marked"]
+    assert well(ill, "n1") and sessions(ill, "n1") >= 1 and ill.kubectl(*LEASE) == ""
+    assert not pods & pods_on(ill, "n1"), "pods were not moved"
+    assert changed(done)["n1"] > 0 and all(changed(done)[node] == 0 for node in others)
+    eventually("the application", lambda: ill.kubectl("-n", "shop", "get", "deployment", "cart", "-o", "jsonpath={.status.readyReplicas}") == "2", 600)
+    assert set(changed(play(ill, **AGREED)).values()) == {0}
+
+
+def test_a_cordon_of_an_administrator_stays(ill):
+    ill.kubectl("cordon", "n1")
+    before = ill.boot_id("n1")
+    play(ill, **AGREED)
+    now = look(ill, "n1")
+    assert ill.boot_id("n1") != before and now["ready"] and now["calico"]
+    assert now["cordoned"] and not now["marked"]
+
+
+def test_a_node_that_does_not_come_back_ends_the_run(ill):
+    """Its plug is pulled once it was told to reboot. It stays cordoned with its mark, no other node is touched, and when it is back a second run gives
+    it back."""
+    boots = {node: ill.boot_id(node) for node in nodes(ill)}
+
+    def pull(line):
+        if line.rstrip(" *\n").endswith("Reboot it]"):
+            time.sleep(10)
+            ill.do("cut", "n1")
+
+    said = play(ill, expect=(2,), at=pull, **{**AGREED, "nodecare_reboot_wait": 120, "nodecare_reboot_delay": 30})
+    assert "No further node is touched" in said and "is left cordoned on purpose" in said
+    assert "kubectl uncordon n1 && kubectl annotate node n1 %s-" % MARK in said and "--limit n1" in said
+    now = look(ill, "n1")
+    assert now["cordoned"] and now["marked"]
+    others = [node for node in boots if node != "n1"]
+    assert not any(look(ill, node)["cordoned"] or look(ill, node)["marked"] for node in others)
+    assert {node: ill.boot_id(node) for node in others} == {node: boots[node] for node in others}
+    assert ill.kubectl(*LEASE) == ""
+
+    ill.do("start", "n1", timeout=1800)
+    eventually("n1 to let us in", lambda: ill.ask("ssh", "n1", "true")[0] == 0, 900)
+    again = ill.boot_id("n1")
+    play(ill, "--limit", "n1", **AGREED)
+    assert well(ill, "n1") and ill.boot_id("n1") == again, "a node that is well was rebooted once more"
+
+
+def test_a_budget_that_blocks_keeps_the_node_as_it_was(ill):
+    """The gate knows it before anything is touched. Without that gate the drain waits, names the budget, and evicts nothing of it."""
+    ill.kubectl("-n", "shop", "patch", "pdb", "cart", "--type=merge", "-p", '{"spec":{"maxUnavailable":0}}')
+    ill.kubectl("-n", "shop", "wait", "pdb/cart", "--for=jsonpath={.status.disruptionsAllowed}=0", "--timeout=60s")
+    boots, pods = {node: ill.boot_id(node) for node in nodes(ill)}, pods_on(ill, "n1")
+    if not pods:
+        pytest.skip("the scheduler put no pod of the Deployment onto n1")
+    said = play(ill, expect=(2,), **AGREED)
+    assert "shop/cart" in said and look(ill, "n1")["cordoned"] is False
+    said = play(ill, expect=(2,), **{**AGREED, "nodecare_skip_gates": ["budgets"], "nodecare_drain_wait": 30})
+    assert "held by the budget shop/cart (allows 0 disruptions" in said
+    assert "kubectl uncordon n1" in said or not look(ill, "n1")["cordoned"], "it is left cordoned, and nobody is told how to undo that"
+    assert pods_on(ill, "n1") == pods and {node: ill.boot_id(node) for node in boots} == boots
+
+
+def test_where_all_are_loaded_none_is_rebooted(ill):
+    boots = {node: ill.boot_id(node) for node in nodes(ill)}
+    for node in boots:
+        ill.do("fault", node, "busy", HOG)
+    try:
+        for node in boots:
+            eventually("the load of " + node, lambda node=node: all(float(one) > 8 for one in ill.on(node, "cat /proc/loadavg").split()[:2]), 900, 10)
+        said = play(ill, expect=(2,), **AGREED)
+    finally:
+        for node in boots:
+            ill.ask("heal", node, "busy")
+    assert "the cause is common to them" in said and "no node is rebooted for that" in said
+    assert {node: ill.boot_id(node) for node in boots} == boots
+    assert not any(look(ill, node)["cordoned"] for node in boots)
+
+
+def test_without_consent_nothing_is_touched(ill):
+    before = ill.boot_id("n1")
+    said = play(ill, expect=(2,))
+    assert "With -e nodecare_reboot_ok=true this is done" in said
+    assert ill.boot_id("n1") == before and look(ill, "n1")["cordoned"] is False
