@@ -287,13 +287,17 @@ def test_a_pod_that_stays_terminating_is_named_without_any_kubelet(world):
     assert "the node's kubelet, which ends them, is not well" in late["msg"]
 
 
-def test_a_pod_of_the_same_name_that_is_made_anew_elsewhere_is_another_with_the_test_as_kubelet(world):
+@pytest.mark.parametrize("where", ["elsewhere", "here, as it tolerates the cordon"])
+def test_a_pod_of_the_same_name_that_is_made_anew_is_another_with_the_test_as_kubelet(world, where):
     """As a StatefulSet has it. The new pod is never evicted, though its name is that of one that had to go."""
-    world.pod("web-0")
+    tolerations = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]
+    again = world.other if where == "elsewhere" else world.node
+    world.pod("web-0", tolerations=tolerations)
     (old,) = (one["metadata"]["uid"] for one in world.pods())
-    with Kubelet(world, lambda name: world.pod(name, world.other)):
+    with Kubelet(world, lambda name: world.pod(name, again, tolerations=tolerations)):
         done = world.drain(even_bare=True)
-    assert named(done["evicted"]) == {"web-0"} and not done["failed"] and done["back"] == []
+    assert [one["uid"] for one in done["evicted"]] == [old] and not done["failed"]
+    assert named(done["back"]) == (set() if where == "elsewhere" else {"web-0"})
     (new,) = world.pods()
     assert new["metadata"]["uid"] != old and not world.told_to_end()
 
