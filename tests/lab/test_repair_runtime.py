@@ -1,0 +1,359 @@
+"""Container runtimes that do not answer, on real nodes: brought back on one node only, with its pods as they were by the word of crictl and kubectl."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from labs import ROOT, Lab, eventually, own_name
+
+PLAYBOOKS = Path(sys.executable).with_name("ansible-playbook")
+MARK = "nodecare/repair"
+LEASE = ("-n", "kube-system", "get", "lease", "nodecare-repair", "--ignore-not-found", "-o", "name")
+ACT = "Restart what is ill, and nothing else]"
+# A node of the lab is slow, and slower while others use this machine's CPUs; but each look at a silent daemon takes this long, too.
+PATIENCE = {"nodecare_timeout": 8, "nodecare_wait": 900, "nodecare_runtime_wait": 600, "nodecare_drain_wait": 90, "nodecare_lock_wait": 1200}
+CONSENT = {"nodecare_allow_disruption": True, "nodecare_drain_even_emptydir": True, "nodecare_drain_even_bare": True}
+# Nobody finds containerd any more, while it itself lives: only a restart heals that.
+LOST_SOCKET = "rm /run/containerd/containerd.sock"
+DROP_IN = "/etc/systemd/system/containerd.service.d/lab.conf"
+KILLS = "mkdir -p %s; printf '[Service]\\nKillMode=control-group\\n' >%s; systemctl daemon-reload" % (os.path.dirname(DROP_IN), DROP_IN)
+SPARES = "rm -f %s; systemctl daemon-reload" % DROP_IN
+APP = """
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Namespace, metadata: {name: shop}}
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: cart, namespace: shop}
+  spec:
+    replicas: 3
+    selector: {matchLabels: {app: cart}}
+    template:
+      metadata: {labels: {app: cart}}
+      spec:
+        terminationGracePeriodSeconds: 5
+        containers: [{name: main, image: %s, imagePullPolicy: Never}]
+        topologySpreadConstraints:
+        - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: cart}}}
+"""
+
+
+def run(lab, playbook, *words, **variables):
+    """A playbook that is begun, in the network that has both the nodes and the API server."""
+    argv = [PLAYBOOKS, "-i", "lab/hosts.sh", "playbooks/%s.yml" % playbook, *words, "-e", json.dumps({**PATIENCE, **variables})]
+    how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen(lab.command("exec", "--", *argv), cwd=ROOT, env=lab.environment(), **how)
+
+
+def play(lab, playbook, *words, expect=(0,), at=lambda line: None, **variables):
+    """What a playbook says, which must end as expected; ``at`` is called with each line as it comes."""
+    with run(lab, playbook, *words, **variables) as running:
+        said = ""
+        for line in running.stdout:
+            said += line
+            at(line)
+    assert running.returncode in expect, said[-12000:]
+    return said
+
+
+def preflight(lab, place, *words, **variables):
+    """{rule: status} of the worst findings about runtimes and kubelet."""
+    play(lab, "preflight", *words, nodecare_checks=["runtime", "kubelet"], nodecare_report_dir=str(place), nodecare_fail_on="never", **variables)
+    order, found = ["fail", "warn", "unknown", "pass", "skip"], {}
+    for one in json.loads((place / "report.json").read_text())["findings"]:
+        found[one["id"]] = min(found.get(one["id"], "skip"), one["status"], key=order.index)
+    return found
+
+
+def changed(said):
+    return {node: int(number) for node, number in re.findall(r"^(\S+)\s+: ok=.*? changed=(\d+)", said, re.M)}
+
+
+def silent_for(said):
+    return float(re.search(r"it answers ([0-9.]+) s after this repair found it silent", said).group(1))
+
+
+# -- what is true, by others' word ---------------------------------------------------------------------------------------
+
+
+def main_process(lab, node, unit="containerd"):
+    return lab.on(node, "systemctl show -p MainPID --value %s" % unit)
+
+
+def by_crictl(lab, node):
+    """{container id: name} of what runs. The liveness probe of calico-node is a command inside it, so that a silent runtime may cost it its life."""
+    said = json.loads(lab.on(node, "crictl ps --state running -o json"))["containers"]
+    return {one["id"]: one["metadata"]["name"] for one in said if one["metadata"]["name"] != "calico-node"}
+
+
+def by_kubectl(lab, node):
+    """{pod/container: (container id, restarts)}"""
+    said = json.loads(lab.kubectl("get", "pods", "-A", "--field-selector", "spec.nodeName=%s" % node, "-o", "json"))["items"]
+    found = {}
+    for pod in said:
+        for one in pod["status"].get("containerStatuses", ()):
+            if one["name"] != "calico-node" and not pod["metadata"].get("deletionTimestamp"):
+                found["%s/%s" % (pod["metadata"]["name"], one["name"])] = one.get("containerID"), one["restartCount"]
+    return found
+
+
+def node_of(lab, name):
+    thing = json.loads(lab.kubectl("get", "node", name, "-o", "json"))
+    ready = {one["type"]: one["status"] for one in thing["status"]["conditions"]}.get("Ready")
+    return {"ready": ready == "True", "cordoned": thing["spec"].get("unschedulable", False), "marked": MARK in thing["metadata"].get("annotations", {})}
+
+
+AS_EVER = {"ready": True, "cordoned": False, "marked": False}
+
+
+def names(lab):
+    return sorted(line.rpartition("/")[2] for line in lab.kubectl("get", "nodes", "-o", "name").split())
+
+
+class Watch:
+    """What a node was all the while, by kubectl."""
+
+    def __init__(self, lab, node):
+        self.lab, self.node, self.seen, self.over = lab, node, [], threading.Event()
+        self.thread = threading.Thread(target=self._work)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_error):
+        self.over.set()
+        self.thread.join()
+
+    def _work(self):
+        while not self.over.wait(1):
+            try:
+                self.seen.append((time.monotonic(), node_of(self.lab, self.node)))
+            except AssertionError:
+                continue
+
+    @property
+    def not_ready_s(self):
+        """The seconds between looks at a node that was not Ready."""
+        return sum(later - at for (at, one), (later, _next) in zip(self.seen, self.seen[1:]) if not one["ready"])
+
+
+@pytest.fixture
+def app(cluster):
+    """A Deployment with a pod on each node."""
+    eventually("all nodes to be well", lambda: all(node_of(cluster, node) == AS_EVER for node in names(cluster)), 900)
+    images = json.loads(cluster.on("n1", "crictl images -o json"))["images"]
+    image = next(tag for one in images for tag in one["repoTags"] if "pause" in tag)
+    path = Path(cluster.do("kubeconfig")).with_name("cart.yml")
+    path.write_text(APP % image)
+    cluster.kubectl("apply", "-f", path)
+    eventually("its pods", lambda: ready_pods(cluster) == 3, 600)
+    yield cluster
+    for node in names(cluster):
+        cluster.ask("start", node)
+        cluster.ask("heal", node, "all")
+        cluster.ask("ssh", node, SPARES + "; test -S /run/containerd/containerd.sock || systemctl restart containerd; rm -rf /var/lib/nodecare")
+        cluster.ask("kubectl", "uncordon", node)
+        cluster.ask("kubectl", "annotate", "node", node, MARK + "-")
+    cluster.ask("kubectl", "-n", "kube-system", "delete", "lease", "nodecare-repair", "--ignore-not-found")
+    cluster.ask("kubectl", "delete", "namespace", "shop", "--wait=false")
+    eventually("all nodes to be well", lambda: all(node_of(cluster, node) == AS_EVER for node in names(cluster)), 1800)
+
+
+def ready_pods(lab):
+    return int(lab.kubectl("-n", "shop", "get", "deployment", "cart", "-o", "jsonpath={.status.readyReplicas}") or 0)
+
+
+# -- brought back --------------------------------------------------------------------------------------------------------
+
+
+def test_one_that_a_signal_has_stopped_goes_on(app, tmp_path):
+    """Red, predicted, done on this node only, green; the same process and the same containers."""
+    before = {node: (main_process(app, node), by_crictl(app, node), by_kubectl(app, node)) for node in names(app)}
+    with Watch(app, "n1") as watch:
+        app.do("fault", "n1", "hung-containerd")
+        assert preflight(app, tmp_path, "--limit", "n1", nodecare_cluster=False)["runtime.unresponsive"] == "fail"
+        said = play(app, "repair_runtime", "--diff")
+        eventually("n1 to be Ready", lambda: node_of(app, "n1") == AS_EVER, 600)
+    print("silent for %.1f s of the repair, NotReady for %.0f s" % (silent_for(said), watch.not_ready_s))
+    print(app.kubectl("get", "events", "--field-selector", "involvedObject.kind=Node,involvedObject.name=n1"))
+    assert any(one["cordoned"] and one["marked"] for _at, one in watch.seen)
+    assert "+continue" in said and "continue containerd.service" in said
+    assert {node: (main_process(app, node), by_crictl(app, node), by_kubectl(app, node)) for node in before} == before
+    assert changed(said)["n1"] > 0 and all(number == 0 for node, number in changed(said).items() if node != "n1")
+    green = preflight(app, tmp_path)
+    assert green["runtime.unresponsive"] == green["kubelet.down"] == "pass" and app.kubectl(*LEASE) == ""
+    assert set(changed(play(app, "repair_runtime")).values()) == {0}
+
+
+def test_check_mode_predicts_and_changes_nothing(app):
+    app.on("n1", LOST_SOCKET)
+    before = {node: (main_process(app, node), node_of(app, node)) for node in names(app)}
+    said = play(app, "repair_runtime", "--check", "--diff")
+    assert "+restart" in said and changed(said)["n1"] > 0
+    assert {node: (main_process(app, node), node_of(app, node)) for node in names(app)} == before
+    assert app.on("n1", "ls /var/lib/nodecare 2>/dev/null || true") == "" and app.kubectl(*LEASE) == ""
+
+
+def test_one_that_lost_its_socket_is_restarted_with_its_containers_as_they_were(app):
+    before = {node: (by_crictl(app, node), by_kubectl(app, node)) for node in names(app)}
+    mains = {node: main_process(app, node) for node in names(app)}
+    app.on("n1", LOST_SOCKET)
+    with Watch(app, "n1") as watch:
+        said = play(app, "repair_runtime")
+    print("silent for %.1f s of the repair, NotReady for %.0f s" % (silent_for(said), watch.not_ready_s))
+    assert {node for node in mains if main_process(app, node) != mains[node]} == {"n1"}
+    assert {node: (by_crictl(app, node), by_kubectl(app, node)) for node in before} == before
+    assert node_of(app, "n1") == AS_EVER and ready_pods(app) == 3
+    assert "goroutine" in app.on("n1", "head -c 2000 /var/lib/nodecare/journal/*/stacks-%s" % mains["n1"])
+    assert app.on("n1", "systemctl show -p NRestarts --value containerd") == "0"
+
+
+# -- where pods would end ------------------------------------------------------------------------------------------------
+
+
+def shop_pods(lab, node):
+    said = json.loads(lab.kubectl("-n", "shop", "get", "pods", "--field-selector", "spec.nodeName=%s" % node, "-o", "json"))["items"]
+    return {one["metadata"]["uid"] for one in said}
+
+
+def test_where_pods_would_end_the_node_is_drained_first(app):
+    """A drop-in has taken KillMode=process away. Without consent nothing is touched; with it the pods are made elsewhere before the restart."""
+    app.on("n1", KILLS)
+    app.on("n1", LOST_SOCKET)
+    main, pods = main_process(app, "n1"), shop_pods(app, "n1")
+    running = app.on("n1", "ps -eo comm= | grep -c '^containerd-shim'")
+    said = play(app, "repair_runtime", expect=(2,))
+    assert "has KillMode=control-group" in said and "nodecare_allow_disruption=true" in said and "No further node is touched" in said
+    assert main_process(app, "n1") == main and shop_pods(app, "n1") == pods and node_of(app, "n1")["marked"] is False
+    assert app.on("n1", "ps -eo comm= | grep -c '^containerd-shim'") == running
+    moved = []
+
+    def look(line):
+        if line.rstrip(" *\n").endswith(ACT):
+            moved.append((ready_pods_elsewhere(app), main_process(app, "n1")))
+
+    said = play(app, "repair_runtime", at=look, **CONSENT)
+    assert moved[0] == (3, main), "it was restarted before the pods were made elsewhere: %r" % moved
+    assert main_process(app, "n1") != main and node_of(app, "n1") == AS_EVER
+    assert not pods & shop_pods(app, "n1") and ready_pods(app) == 3
+
+
+def ready_pods_elsewhere(lab):
+    said = json.loads(lab.kubectl("-n", "shop", "get", "pods", "-o", "json"))["items"]
+    well = [one for one in said if any((each["type"], each["status"]) == ("Ready", "True") for each in one["status"].get("conditions", ()))]
+    return sum(one["spec"].get("nodeName") != "n1" and not one["metadata"].get("deletionTimestamp") for one in well)
+
+
+# -- when it goes wrong --------------------------------------------------------------------------------------------------
+
+
+def test_a_node_that_is_lost_in_the_middle_ends_the_run(app):
+    """It stays cordoned with a mark and a printed way out, no other node is touched, and a second run gives it back."""
+    others = {node: main_process(app, node) for node in names(app) if node != "n1"}
+    app.on("n1", LOST_SOCKET)
+    app.on("n2", LOST_SOCKET)
+
+    def pull(line):
+        if "waiting for containerd.service" in line or "without another restart" in line:
+            app.ask("cut", "n1")
+
+    impatient = {"ansible_ssh_extra_args": "-o ServerAliveInterval=5 -o ServerAliveCountMax=3 -o ConnectTimeout=10", "nodecare_runtime_wait": 90}
+    said = play(app, "repair_runtime", expect=(2, 4), at=pull, **{**impatient, "nodecare_wait": 60})
+    assert "No further node is touched" in said and "kubectl uncordon n1 && kubectl annotate node n1 %s-" % MARK in said
+    now = node_of(app, "n1")
+    assert now["cordoned"] and now["marked"]
+    assert {node: main_process(app, node) for node in others} == others and node_of(app, "n2")["marked"] is False
+
+    app.do("start", "n1", timeout=1800)
+    eventually("n1 to let us in", lambda: app.ask("ssh", "n1", "true")[0] == 0, 900)
+    play(app, "repair_runtime")
+    assert node_of(app, "n1") == node_of(app, "n2") == AS_EVER and main_process(app, "n2") != others["n2"]
+
+
+def test_a_controller_that_is_killed_leaves_what_the_next_run_finishes(app):
+    app.on("n1", LOST_SOCKET)
+    before, main = by_crictl(app, "n1"), main_process(app, "n1")
+    with run(app, "repair_runtime") as running:
+        for line in running.stdout:
+            if "without another restart" in line:
+                running.send_signal(signal.SIGKILL)
+                break
+    assert node_of(app, "n1")["marked"]
+    restarted = main_process(app, "n1")
+    assert restarted != main
+    play(app, "repair_runtime")
+    assert node_of(app, "n1") == AS_EVER and app.kubectl(*LEASE) == ""
+    assert main_process(app, "n1") == restarted, "it was restarted twice"
+    assert by_crictl(app, "n1") == before
+
+
+# -- docker ----------------------------------------------------------------------------------------------------------------
+
+TINY = "tar -chf - /usr/bin/sleep $(ldd /usr/bin/sleep | grep -o '/lib[^ ]*') | docker import - tiny >/dev/null"
+START = "systemctl start docker; docker image inspect tiny >/dev/null 2>&1 || { %s; }; docker run -d --network none tiny /usr/bin/sleep 99999" % TINY
+
+SILENT = 'import socket, time; door = socket.socket(socket.AF_UNIX); door.bind("/run/docker.sock"); door.listen(9); time.sleep(1e6)'
+
+
+@pytest.fixture(scope="module")
+def with_docker():
+    """A node with docker and without Kubernetes: the lab LAB_OF_DOCKER where that stands, else one of our own that goes with us."""
+    standing = Lab(os.environ.get("LAB_OF_DOCKER") or "none")
+    if standing.ask("status")[0] == 0:
+        yield standing
+        return
+    made = Lab(own_name("d"))
+    try:
+        made.up("--layer", "nodes", "--nodes", 1, "--docker")
+        yield made
+    finally:
+        made.do("down")
+
+
+def container_of(lab):
+    return lab.on("n1", "docker inspect -f '{{.Id}} {{.State.Pid}} {{.State.Running}}' $(docker ps -q --no-trunc)")
+
+
+def test_docker_that_waits_for_containerd_gets_on_when_that_does(with_docker, tmp_path):
+    """containerd is stopped by a signal: docker answers its ping and nothing more. Neither of them is restarted."""
+    lab, alone = with_docker, {"nodecare_cluster": False}
+    lab.on("n1", START)
+    before = container_of(lab), main_process(lab, "n1"), main_process(lab, "n1", "docker")
+    lab.on("n1", "kill -STOP $(systemctl show -p MainPID --value containerd)")
+    try:
+        assert preflight(lab, tmp_path, **alone)["runtime.docker_cannot_reach_containerd"] == "fail"
+        said = play(lab, "repair_runtime", "--diff", **alone)
+    finally:
+        lab.on("n1", "kill -CONT $(systemctl show -p MainPID --value containerd)")
+    assert "+continue" in said
+    assert (container_of(lab), main_process(lab, "n1"), main_process(lab, "n1", "docker")) == before
+    assert preflight(lab, tmp_path, **alone)["runtime.docker_cannot_reach_containerd"] in ("pass", "warn")
+    lab.on("n1", "docker rm -f $(docker ps -q)")
+
+
+def test_docker_without_live_restore_is_not_restarted_unasked(with_docker):
+    """Nobody answers on its socket: its restart would end its containers, and there is no cluster to drain the node in."""
+    lab, alone = with_docker, {"nodecare_cluster": False}
+    lab.on("n1", START)
+    before = container_of(lab), main_process(lab, "n1", "docker")
+    lab.on("n1", "rm /run/docker.sock; systemd-run -q --unit=lab-silent python3 -c '%s'" % SILENT)
+    eventually("a silent socket", lambda: lab.ask("ssh", "n1", "test -S /run/docker.sock")[0] == 0)
+    try:
+        said = play(lab, "repair_runtime", expect=(2,), **alone)
+        assert "docker runs 1 container without live-restore: its restart stops all of them" in said
+        said = play(lab, "repair_runtime", expect=(2,), nodecare_allow_disruption=True, **alone)
+        assert "drain it by hand and say nodecare_runtime_drained=true" in said
+        assert main_process(lab, "n1", "docker") == before[1]
+    finally:
+        lab.on("n1", "systemctl stop lab-silent; rm -f /run/docker.sock; systemctl restart docker.socket docker; docker rm -f $(docker ps -aq) || true")
