@@ -44,11 +44,9 @@ class ActionModule(NodeCheck, ClusterAction):
         if decision.left_alone:
             return {**answer, "left_alone": decision.left_alone, "msg": "left alone: " + decision.left_alone}
         if decision.unlock:
-            self._may_unlock(arguments)
+            self._may_unlock(arguments, decision.move or self._moved(arguments, task_vars)["earlier"])
         if decision.move:
-            done = self._execute_module("nodecare.kubernetes.ipam_leftovers", {"state": "absent", "timeout": arguments["timeout"]}, task_vars=task_vars)
-            if done.get("failed") or "moved_to" not in done:
-                return {**answer, **done, "failed": True, "msg": str(done.get("msg") or "the node has not answered")}
+            done = self._moved(arguments, task_vars)
             answer.update(changed=bool(done["changed"]), diff=done.get("diff") or [])
             if done["changed"]:
                 answer["moved"] = {name: done[name] for name in ("path", "moved_to", "entries", "journal")}
@@ -78,10 +76,17 @@ class ActionModule(NodeCheck, ClusterAction):
             raise AnsibleActionFail(NOTHING + "what decides could not be read from the API server: %(what)s: %(why)s" % lost)
         return cluster
 
-    def _may_unlock(self, arguments):
+    def _moved(self, arguments, task_vars):
+        """What the node's half has done, and whether it has done so earlier."""
+        done = self._execute_module("nodecare.kubernetes.ipam_leftovers", {"state": "absent", "timeout": arguments["timeout"]}, task_vars=task_vars)
+        if done.get("failed") or "earlier" not in done:
+            raise AnsibleActionFail(str(done.get("msg") or "the node has not answered"))
+        return done
+
+    def _may_unlock(self, arguments, migrated):
         """Asked before anything is changed."""
         _path, found = self._asked(arguments, lambda door: _ipam.information(door, ANSWER_S, NoAnswerError))
-        by_hand = found and _ipam.locked_by_hand(found)
+        by_hand = found and _ipam.locked_by_hand(found, migrated)
         if by_hand and not arguments["even_if_locked_by_hand"]:
             raise AnsibleActionFail(NOTHING + by_hand)
 

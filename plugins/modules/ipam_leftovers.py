@@ -62,6 +62,12 @@ entries:
   returned: success
   type: int
   sample: 12
+earlier:
+  description: The entries of the journal of earlier runs that still stand.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 journal:
   description: The name of the entry that M(nodecare.kubernetes.undo) takes back; null where nothing was changed.
   returned: success

@@ -18,7 +18,7 @@ description:
   - Refuses, with the reason and before anything is changed, where something else has to be put right first, such as a container runtime that
     hangs or a path to the API server that does not work; where an address is still in use, by a route or by a container that runs; where the
     directory is that of the node's own CNI configuration; where it cannot be seen what it would do; and where the datastore was locked by
-    hand, as C(calicoctl datastore migrate lock) does.
+    somebody else than a migration of this node, as C(calicoctl datastore migrate lock) does.
   - The directory is renamed, to C(/var/lib/cni/k8s-pod-network.left-over), and noted in the journal on the node;
     M(nodecare.kubernetes.undo) brings it back. That the datastore was freed is noted in the annotation C(nodecare/unlocked) of its
     ClusterInformation, in the same write.
@@ -31,7 +31,7 @@ options:
     choices: [absent]
     default: absent
   even_if_locked_by_hand:
-    description: Free the datastore also where none of Calico's own programs has locked it.
+    description: Free the datastore also where nothing tells that a migration of this node has locked it.
     type: bool
     default: false
   wait:

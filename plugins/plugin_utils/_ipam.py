@@ -14,7 +14,8 @@ from ._rules.calico.datastore import LEFT_OVER, MIGRATION, UPGRADE
 CHECKS = ("calico.init_stuck", "calico.ipam_migration", "calico.datastore_not_ready", "links.ipam_leftovers")
 OURS = "nodecare/unlocked"  # the annotation on ClusterInformation
 GROUPS = ("crd.projectcalico.org/v1", "projectcalico.org/v3")
-HAND = "%s has locked Calico's datastore%s, which a migration by upgrade-ipam does not do: somebody may be at work. When nobody is: even_if_locked_by_hand=true"
+CALICOS = ("calico", "Go-http-client")  # as their managers are called: Calico's client says no name of its own
+HAND = "%s has locked Calico's datastore%s, and not for a migration of this node: somebody may be at work. When nobody is: even_if_locked_by_hand=true"
 
 TAKES_TIME = ("the image of", "calico-node has been initialising")  # how the rule begins where it waits
 
@@ -78,13 +79,18 @@ def information(door, seconds, missing):
     return None, None
 
 
-def locked_by_hand(found):
-    """Who has set the lock, in words, where that was none of Calico's own programs; None where it was one."""
+def locked_by_hand(found, migrated):
+    """Who has set the lock, in words, unless it was a migration's: one of Calico's programs, and addresses to migrate are or were there.
+
+    By its manager alone the API server cannot tell upgrade-ipam from calicoctl.
+    """
     for one in found["metadata"].get("managedFields") or []:
         if "f:datastoreReady" in ((one.get("fieldsV1") or {}).get("f:spec") or {}):
-            manager = str(one.get("manager") or "")
-            return None if manager.startswith("calico-") else HAND % (manager or "somebody", " at %s" % one["time"] if one.get("time") else "")
-    return HAND % ("somebody who is not known", "")
+            manager = str(one.get("manager") or "somebody")
+            if migrated and manager.startswith(CALICOS):
+                return None
+            return HAND % ("one of Calico's programs" if manager.startswith(CALICOS) else manager, " at %s" % one["time"] if one.get("time") else "")
+    return None if migrated else HAND % ("somebody who is not known", "")
 
 
 def unlocked(found, at):

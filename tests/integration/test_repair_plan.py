@@ -53,7 +53,7 @@ def test_predicted_and_carried_out_in_order(nodes, core):  # noqa: F811
 @pytest.mark.parametrize("hook", ["echo Cannot allocate memory; exit 4\n", "printf 'exit 255\\n' >COMMAND; sleep 1\n"], ids=["fails", "is lost"])
 def test_the_first_node_that_does_not_get_better_ends_it(hook, nodes):  # noqa: F811
     (nodes.hooks / "s1").write_text(hook.replace("COMMAND", str(nodes.command("s1"))))
-    said = nodes.play("repair", expect=2, nodecare_consent=True, nodecare_swap_wait=4, **ONLY)
+    said = nodes.play("repair", expect=2, nodecare_consent=True, nodecare_swap_wait=4, nodecare_wait=4, **ONLY)
     assert nodes.untouched()[-3:] == ["s2", "s3", "s4"], said
     assert "No further node is touched" in said, said
     nodes.heal()

@@ -165,12 +165,13 @@ def test_who_has_locked_the_datastore():
     def information(manager):
         return {"metadata": {"resourceVersion": "7", "managedFields": [{"manager": "calico-node", "fieldsV1": {"f:spec": {"f:clusterGUID": {}}}}, manager]}}
 
-    mine = {"f:spec": {"f:datastoreReady": {}}}
-    assert _ipam.locked_by_hand(information({"manager": "calico-ipam", "fieldsV1": mine})) is None
-    assert _ipam.locked_by_hand(information({"manager": "calicoctl", "time": "2026-11-18T20:00:00Z", "fieldsV1": mine})).startswith(
-        "calicoctl has locked Calico's datastore at 2026-11-18T20:00:00Z"
-    )
-    assert "somebody who is not known" in _ipam.locked_by_hand({"metadata": {}})
+    def by(manager, migrated, **more):
+        return _ipam.locked_by_hand(information({"manager": manager, "fieldsV1": {"f:spec": {"f:datastoreReady": {}}}, **more}), migrated)
+
+    assert by("calico-ipam", True) is by("Go-http-client", True) is _ipam.locked_by_hand({"metadata": {}}, True) is None
+    assert by("kubectl-patch", True, time="2026-11-18T20:00:00Z").startswith("kubectl-patch has locked Calico's datastore at 2026-11-18T20:00:00Z")
+    assert by("Go-http-client", False).startswith("one of Calico's programs has locked")
+    assert _ipam.locked_by_hand({"metadata": {}}, False).startswith("somebody who is not known")
     patch = _ipam.unlocked(information({}), "2026-11-18T20:00:00Z")
     assert patch["spec"] == {"datastoreReady": True} and patch["metadata"]["resourceVersion"] == "7" and _ipam.OURS in patch["metadata"]["annotations"]
     assert json.loads(_ipam.undo("/apis/crd.projectcalico.org/v1/x").split("-p ")[1].strip("'"))["spec"] == {"datastoreReady": False}

@@ -31,7 +31,9 @@ Moved = namedtuple("Moved", "conflict diff bring")
 def absent(check=False, root="/", deadline=5.0):
     """Move the directory away, unless any of its addresses may still be in use."""
     node, paths = Node(root, deadline), Paths(root)
-    answer = {"changed": False, "path": PATH, "moved_to": None, "entries": 0, "diff": [], "journal": None}
+    journal = Journal(paths, (node.read(BOOT_ID) or "").strip())
+    earlier = [entry.name for entry in journal.standing(REPAIR)]
+    answer = {"changed": False, "path": PATH, "moved_to": None, "entries": 0, "diff": [], "journal": None, "earlier": earlier}
     if paths.state(PATH).kind == "absent":
         return answer
     facts = node.look("links", lambda node: node.facts({name: links.FACTS[name] for name in ("cni", "ipam")}))
@@ -42,7 +44,6 @@ def absent(check=False, root="/", deadline=5.0):
     answer.update(changed=True, moved_to=away, entries=kept["entries"], diff=[_diff(PATH, away)])
     if check:
         return answer
-    journal = Journal(paths, (node.read(BOOT_ID) or "").strip())
     with journal.alone(), _nobody_migrates(paths):
         if node.list(PATH) != _names(node, LOOKS_S):
             raise Refused("a migration is at work on %s and gets on: leave it its time" % PATH)
