@@ -134,18 +134,14 @@ class Lock:
         return Lease(self.door.replace(PATH, self._filled(lease.thing, repair, duration, since, lease), seconds, dry_run=self.dry_run))
 
     def _filled(self, thing, repair, duration, since, lease=None):
-        now = self.door.now
-        note = {"holder": self.run.holder, "repair": repair}
-        if lease and lease.run != self.run.id:
-            note["taken_from"] = lease.run
-        elif lease and lease.taken_from:
-            note["taken_from"] = lease.taken_from
-        metadata, spec = mapping(thing, "metadata"), mapping(thing, "spec")
+        metadata, spec, now = mapping(thing, "metadata"), mapping(thing, "spec"), self.door.now
+        note = {"holder": self.run.holder, "repair": repair, "taken_from": _taken_from(lease, self.run)}
         held = {
             "holderIdentity": self.run.id,
             "leaseDurationSeconds": duration,
             "acquireTime": _micro(now if since is None else since),
             "renewTime": _micro(now),
+            "leaseTransitions": int(number(spec, "leaseTransitions") or 0) + (since is None and lease is not None),
         }
         return {
             **thing,
@@ -174,6 +170,13 @@ class Keeper:
                 raise
             return
         self._next = time.monotonic() + self.lease.duration / 4
+
+
+def _taken_from(lease, run):
+    """The run from which it was taken over, which may look for it in vain some day."""
+    if lease is None:
+        return ""
+    return lease.taken_from if lease.run == run.id else lease.run
 
 
 def _note(said):

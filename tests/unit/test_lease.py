@@ -150,11 +150,12 @@ BROKEN = {
 }
 
 
+@pytest.mark.parametrize("note", ["[[", '{"holder": "\\u001b[2J", "repair": "\\u0007"}'])
 @pytest.mark.parametrize("spec", BROKEN.values(), ids=BROKEN)
-def test_a_broken_lease_is_somebodys(server, spec):
+def test_a_broken_lease_is_somebodys(server, spec, note):
     take(server, THEM)
     server.thing["spec"].update(spec)
-    server.thing["metadata"]["annotations"] = {"nodecare/repair": "[["}
+    server.thing["metadata"]["annotations"] = {"nodecare/repair": note}
     with pytest.raises(_lease.HeldError) as error:
         take(server, US)
     assert str(error.value).isprintable() and _lease.BY_HAND in str(error.value)
