@@ -37,12 +37,13 @@ class ActionModule(NodeCheck, ClusterAction):
         ActionBase.run(self, tmp, task_vars)  # not the look of node_check: there are many
         _spec, arguments = self.validate_argument_spec(ARGUMENTS)
         patience = Patience(self, task_vars["inventory_hostname"], arguments["within"], arguments["every"])
-        findings = []
+        said = None
         while True:
-            findings = patience.through(lambda: self.findings(arguments, task_vars), findings)
+            said = patience.through(lambda: self.findings(arguments, task_vars), said)
+            findings = said or []
             ill = [one for one in findings if one["status"] in NOT_YET]
             result = {"changed": False, "findings": findings, "summary": _judge.summary(findings), "seconds": round(patience.seconds, 1)}
-            if findings and not ill:
+            if said is not None and not ill:
                 return result
             if patience.is_over():
                 return {**result, "failed": True, "msg": "not better after %.0f s: %s" % (patience.seconds, _why(ill))}

@@ -17,8 +17,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _plan
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _judge, _plan, _report, _reported
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._plan import REPAIRS, Consent, Node, can_begin, known
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._report import json_report
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._report import plan as shown
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules import RULES, _rule
 from hypothesis import given
@@ -175,6 +177,47 @@ def test_what_a_node_is():
     }
     assert others == ["z"]
     assert known({}) == ({}, [])
+
+
+def test_a_report_and_its_facts_tell_the_same(tmp_path):
+    """What an earlier run has written: the report with what is known of its nodes, and the facts, judged again."""
+    swaps = {"swap": {"active": [{"device": "/dev/sdb1", "kind": "partition", "size_kib": 9, "used_kib": 0, "priority": -2}]}}
+    facts = {
+        "schema": "nodecare.node/1",
+        "taken": {"hostname": "a"},
+        "problems": [],
+        "host": {"role": {"joined": True, "manifests": ["etcd"]}},
+        "kubelet": {"config": {"fail_swap_on": True, "from": {}}},
+        **swaps,
+    }
+    bundle = _report.bundle({"a": facts, "b": None}, {})
+    found = [one for one in _judge.judge({"a": facts}, {"a": policy({})}, list(RULES), policy({})) if one["status"] == "fail"]
+    assert [one["id"] for one in found] == ["swap.active"]
+    (tmp_path / "facts.json").write_text(json_report.write_bundle(bundle))
+    (tmp_path / "report.json").write_text(json_report.write(_report.document({"a": facts, "b": None}, found)))
+    report, again = _reported.read(str(tmp_path), {}), _reported.read(str(tmp_path / "facts.json"), {})
+    assert report.findings == [one for one in again.findings if one["status"] == "fail"] == found
+    assert (report.names, again.names) == (["a", "b"], ["a"])
+    nodes, others = known({**dict.fromkeys(report.names, {"taken": {}}), **report.nodes}, report.cluster)
+    assert (nodes, others) == ({"a": Node(True, None), "b": Node(None, None)}, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (None, "cannot be read: No such file"),
+        ("{", "is no JSON"),
+        ("[]", "has the schema None"),
+        ('{"schema": "nodecare.report/1", "findings": [], "nodes": []}', "is damaged"),
+        ('{"schema": "nodecare.report/1", "findings": [{"id": "x"}], "nodes": {}}', "is damaged"),
+        ('{"schema": "nodecare.bundle/1", "nodes": {}, "policy": {"thresholds": {"no_such": 1}}}', "policy.thresholds has no no_such"),
+    ],
+)
+def test_what_is_no_report(text, why, tmp_path):
+    if text is not None:
+        (tmp_path / "report.json").write_text(text)
+    with pytest.raises(_reported.ReportError, match=why):
+        _reported.read(str(tmp_path), {})
 
 
 # -- the tables ------------------------------------------------------------------------------------------------------------
