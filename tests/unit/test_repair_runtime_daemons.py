@@ -37,7 +37,6 @@ QUICKER = (
     (repair, "PATIENCE_S", 1.5),
     (repair, "EVERY_S", 0.1),
     (repair, "CONTINUE_S", 1.0),
-    (_acts, "POLL_S", 0.7),
     (_acts, "KILL_AFTER_S", 0.5),
     (_processes, "LOOKS", (0.05,)),
 )

@@ -124,7 +124,7 @@ def _advance(root, entry, settings):
             waiting = _one_look(root, entry, settings, did)
             entry.note(touched=clock.stopwatch())
             if waiting is None:
-                return {"changed": bool(did), "waiting": [], **_ended(root, entry)}
+                return {"changed": bool(did), "waiting": [], **_ended(root, entry, settings)}
             if clock.stopwatch() >= until:
                 return {"changed": bool(did), "waiting": [waiting], "steps": [_told(step) for step in entry.said["steps"]], "journal": entry.name}
             clock.sleep(EVERY_S)
@@ -138,7 +138,7 @@ def _advance(root, entry, settings):
 
 def _one_look(root, entry, settings, did):
     """Do what is next, where it is time for that; answers what is waited for, None at the end."""
-    node, said = asked(root, _acts.POLL_S), entry.said
+    node, said = asked(root, settings.deadline), entry.said
     now = node.stopwatch()
     if said["at_step"] >= len(said["steps"]):
         return _settled(node, entry, settings, now)
@@ -202,9 +202,9 @@ def _settled(node, entry, settings, now):
     return "%.0f s without another restart" % left if left > 0 else None
 
 
-def _ended(root, entry):
+def _ended(root, entry, settings):
     """What has become of the containers."""
-    node, said = asked(root), entry.said
+    node, said = asked(root, settings.deadline), entry.said
     sockets = dict.fromkeys(step["socket"] for step in said["steps"] if step["socket"])
     names = {container: name for socket in sockets for container, name in _containers.names(node, socket).items()}
     containers = _containers.compared(said["before"]["containers"], _containers.snapshot(node)["containers"], names)

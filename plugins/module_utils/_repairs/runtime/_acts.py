@@ -17,7 +17,6 @@ from ._look import ROWS
 from ._plan import CONTINUE, RESTART
 
 TELL_S = 30  # what systemd gets to take an order
-POLL_S = 2.0  # what a daemon gets to answer while it is waited for
 KILL_AFTER_S = 30  # then a process that does not end is ended; systemd by itself takes 90 s, or for ever where the unit says so
 ALONE = ("containerd", "docker", "cri-dockerd", "crio")  # those that hold nothing but the runtime: k3s may be a member of etcd, too
 NETWORKS = ("/etc/cni/net.d/*.conf*", "/var/lib/rancher/*/agent/etc/cni/net.d/*.conf*", "/var/snap/microk8s/current/args/cni-network/*.conf*")
