@@ -11,7 +11,7 @@ from __future__ import annotations
 import ipaddress
 from typing import NamedTuple
 
-from . import _cluster, _drain, _marks, _room
+from . import _cluster, _cordon, _drain, _marks, _room
 
 PASS, STOP, UNKNOWN = "pass", "stop", "unknown"
 CONTROL_PLANE = ("control-plane", "master", "controlplane", "etcd")
@@ -240,6 +240,8 @@ def other_operators(scene):
     marks = [mark.said() for mark in _marks.foreign(scene.node, scene.cluster)]
     if marks:
         return Said(STOP, "somebody else is at work: %s" % _cluster.listed(marks), "wait until they are through")
+    if scene.cluster.get("locks") is None:
+        return Said(UNKNOWN, scene.unread("locks"), "give this account the rights of docs/nodecare-reader.yml")
     return Said(PASS, "nobody else has marked it")
 
 
@@ -250,9 +252,9 @@ def unfinished(scene):
     if not left:
         return Said(PASS, "no other node has a repair that is not finished")
     said = _cluster.listed(["%s by %s" % (name, mark.said()) for name, mark in left.items()])
-    first = next(iter(left))
-    again = "finish it first: run that repair again with --limit %s; or, if it is well: kubectl uncordon %s && kubectl annotate node %s %s-"
-    return Said(STOP, "a repair is not finished on %s" % said, again % (first, first, first, _marks.MARKER))
+    first, mark = next(iter(left.items()))
+    again = "finish it first: run that repair again with --limit %s; or, if it is well: %s"
+    return Said(STOP, "a repair is not finished on %s" % said, again % (first, _cordon.way_out(first, mark.cordoned)))
 
 
 def _leaves():

@@ -8,6 +8,7 @@
   budgets: [{name, allowed}]   # each for the pods app=<name> of namespace shop
   pods: {node: [{labels, cpu, …}]}  # where they were read
   annotations: {node: {…}}
+  locks: [node]                # for which kured holds its lock
   unread: [fact]
   repair: {…}                  # where it differs from one that disrupts
   want: {gate: verdict}
@@ -63,6 +64,7 @@ def cluster(case):
         "etcd": [{"node": name, "ready": state == "healthy", "deleting": False} for name, state in case.get("etcd", {}).items()],
         "services": {"kubernetes": {"endpoints": ["%s:6443" % place[name] for name in case.get("servers", ())]}},
         "budgets": budgets,
+        "locks": [{"who": "kured", "what": "holds its lock", "where": "its DaemonSet", "node": name, "until": None} for name in case.get("locks", ())],
         "problems": [{"fact": "cluster." + fact, "what": "GET it", "why": "forbidden", "kind": "denied"} for fact in case.get("unread", ())],
     }
     return {**made, **{fact.partition(".")[0]: None for fact in case.get("unread", ())}}
