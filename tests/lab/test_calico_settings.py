@@ -93,7 +93,8 @@ class Settings:
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=400)
         lines = [line for line in done.stdout.splitlines() if "=> {" in line]
         assert len(lines) == 1, done.stdout + done.stderr
-        return json.loads(lines[0].partition("=>")[2]), done.stdout
+        head, _sign, said = lines[0].partition("=>")
+        return {**json.loads(said), "failed": "FAILED" in head}, done.stdout
 
     def daemonset(self):
         return json.loads(self.lab.kubectl(*DAEMONSET))
