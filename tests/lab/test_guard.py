@@ -69,7 +69,7 @@ REPAIR = """
       rescue:
         - name: Remember
           ansible.builtin.import_role: {name: nodecare.kubernetes.guard, tasks_from: record}
-          vars: {guard_touched: "{{ touched.changed or touched.unreachable | default(false) }}"}
+          vars: {guard_touched: "{{ touched is defined }}"}
     - name: Stop
       ansible.builtin.import_role: {name: nodecare.kubernetes.guard, tasks_from: stop}
 """
