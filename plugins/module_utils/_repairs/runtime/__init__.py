@@ -17,7 +17,7 @@ from ..._journal import TOLD, Journal
 from .. import BOOT_ID, Failed, Refused
 from . import _acts, _containers, _material
 from ._look import ROWS, asked, look
-from ._plan import CONTINUE, RESTART, kills_pods, plan, refusals
+from ._plan import CONTINUE, RESTART, plan
 
 __all__ = ["DrainFirst", "Settings", "restarted"]
 
@@ -27,7 +27,7 @@ EVERY_S = 0.5
 STALE_S = 60.0  # an entry that nobody has touched for so long belongs to a run that has ended
 CONTINUE_S = 20.0  # what a process that was stopped gets to catch up
 GRACE_S = 30.0  # what comes back by itself gets for that
-AGAIN = "%s goes on since a signal told it to, but %s is still missing. "
+AGAIN = "%s goes on since a signal told it to, but that was not all (%s). "
 
 Settings = namedtuple("Settings", "drained settle deadline")
 Settings.__new__.__defaults__ = (False, 30.0, 5.0)
@@ -141,7 +141,8 @@ def _one_look(root, entry, settings, did):
     node, said = asked(root, settings.deadline), entry.said
     now = node.stopwatch()
     if said["at_step"] >= len(said["steps"]):
-        return _settled(node, entry, settings, now)
+        only_went_on = said["steps"][-1]["act"] == CONTINUE and not said.get("looked_anew")
+        return _look_anew(root, entry, settings) if only_went_on else _settled(node, entry, settings, now)
     step = said["steps"][said["at_step"]]
     lacks = _acts.lacking(node, step)
     if lacks is None and ("since" in step or step["unless_well"]):
@@ -157,7 +158,7 @@ def _one_look(root, entry, settings, did):
         step["done"] = True
         return lacks or "%s: an answer" % step["unit"]
     if step["act"] == CONTINUE and now - step["since"] > CONTINUE_S:
-        return _restart_instead(root, entry, settings, step, lacks)
+        return _look_anew(root, entry, settings, lacks)
     if _acts.insist(node, step, now - step["since"]):
         step["killed"] = True
         did.append(step["unit"])
@@ -175,16 +176,18 @@ def _next(entry, step, now):
     return "what follows %s" % step["unit"]
 
 
-def _restart_instead(root, entry, settings, step, lacks):
-    """That it was stopped was not all: it is looked at anew, and restarted."""
-    facts = look(asked(root, settings.deadline))
-    wanted = plan(facts)
+def _look_anew(root, entry, settings, lacks=None):
+    """What a signal had stopped goes on. Whether that was all is looked at anew, and what is still ill, or was behind it, is restarted."""
+    wanted, said = plan(look(asked(root, settings.deadline))), entry.said
     steps = [one for one in wanted.steps if one.act != CONTINUE]
-    reasons, refused = kills_pods(facts, steps), refusals(facts, wanted.ill, steps)
-    if refused or (reasons and not settings.drained) or not steps:
-        raise Failed(AGAIN % (step["unit"], lacks) + ("; ".join([*refused, *reasons]) or "Run this again") + ("; drain the node first" if reasons else ""))
-    entry.note(steps=[*entry.said["steps"], *(_noted(one, wanted.ill) for one in steps)], at_step=entry.said["at_step"] + 1, kills_pods=reasons)
-    return "%s to be restarted" % step["unit"]
+    against = wanted.refusals + (wanted.kills_pods if not settings.drained else [])
+    if (wanted.ill and against) or (lacks and not steps):
+        still = lacks or "; ".join(one.why for one in wanted.ill)
+        hint = "; drain the node first" if wanted.kills_pods and not settings.drained else ""
+        raise Failed(AGAIN % (said["steps"][-1]["unit"], still) + ("; ".join(against) or "Run this again") + hint)
+    noted = [_noted(one, wanted.ill) for one in steps]
+    entry.note(steps=[*said["steps"], *noted], at_step=len(said["steps"]), kills_pods=wanted.kills_pods, looked_anew=True)
+    return "what else is ill"
 
 
 def _settled(node, entry, settings, now):
