@@ -24,11 +24,12 @@ ARGUMENTS = {
     **ACCESS,
     "state": {"type": "str", "choices": ["absent"], "default": "absent"},
     "even_if_locked_by_hand": {"type": "bool", "default": False},
-    "wait": {"type": "float", "default": 60.0},
+    "wait": {"type": "float", "default": 300.0},
     **{name: CHECK[name] for name in ("policy", "timeout")},
 }
 SWEEP_S, ANSWER_S, EVERY_S = 20.0, 10.0, 3.0
 NOTHING = "Nothing was changed: "
+MOVED = "The directory was moved away, but the datastore is still locked; run this again. "
 
 
 class ActionModule(NodeCheck, ClusterAction):
@@ -64,16 +65,17 @@ class ActionModule(NodeCheck, ClusterAction):
         nodes = {node: looked["facts"]}
         findings = _judge.judge(nodes, {node: checked}, list(_ipam.CHECKS), checked, cluster)
         view = joined(nodes, cluster)[node]
+        self.own = (view[CLUSTER]["node"] or {}).get("name")
         return _ipam.decide([one for one in findings if one["node"] in (node, CLUSTER)], view[CLUSTER], checked)
 
-    def _cluster(self, arguments):
+    def _cluster(self, arguments, so_far=NOTHING):
         try:
             cluster = _sweep.read({name: arguments.get(name) for name in ACCESS}, SWEEP_S, self.environment())
         except ClientError as error:
-            raise AnsibleActionFail(NOTHING + str(error)) from None
+            raise AnsibleActionFail(so_far + str(error)) from None
         lost = next((one for one in cluster["problems"] if one["fact"] in ("cluster", "cluster.pods", "cluster.calico.cluster_information")), None)
         if lost:
-            raise AnsibleActionFail(NOTHING + "what decides could not be read from the API server: %(what)s: %(why)s" % lost)
+            raise AnsibleActionFail(so_far + "what decides could not be read from the API server: %(what)s: %(why)s" % lost)
         return cluster
 
     def _moved(self, arguments, task_vars):
@@ -91,35 +93,35 @@ class ActionModule(NodeCheck, ClusterAction):
             raise AnsibleActionFail(NOTHING + by_hand)
 
     def _unlock(self, answer, arguments, task_vars):
-        """Once no migration is at work any more: with its directory gone, one that loops ends by itself."""
+        """Once no migration is at work any more: with its directory gone, the one of this node ends by itself."""
         patience = Patience(self, task_vars["inventory_hostname"], 0 if self._task.check_mode else arguments["wait"], EVERY_S)
+        so_far = MOVED if answer["moved"] and not self._task.check_mode else NOTHING
         while True:
-            cluster = self._cluster(arguments)
-            mine = answer["moved"] and self._task.check_mode
-            others = [] if mine else [node for node, _container in _ipam.migrating(cluster)]
-            if not others or patience.is_over():
+            running = [node for node, _container in _ipam.migrating(self._cluster(arguments, so_far))]
+            if answer["moved"] and self._task.check_mode:
+                running = [node for node in running if node != self.own]
+            if self.own not in running or patience.is_over():
                 break
-            patience.wait("upgrade-ipam to end on %s" % _cluster.listed(others))
-        if others:
-            left = "the datastore stays locked, for upgrade-ipam still runs on %s: repair that too" % _cluster.listed(others)
+            patience.wait("upgrade-ipam to end on %s" % self.own)
+        if running:
+            left = "the datastore stays locked, for upgrade-ipam still runs on %s: repair that too" % _cluster.listed(running)
             return {**answer, "left_alone": left, "msg": "; ".join(part for part in (_said(answer), left) if part)}
-        path, found = self._asked(arguments, lambda door: _ipam.information(door, ANSWER_S, NoAnswerError))
+        path, found = self._asked(arguments, lambda door: _ipam.information(door, ANSWER_S, NoAnswerError), so_far)
         if found is None or (found.get("spec") or {}).get("datastoreReady") is not False:
             return {**answer, "msg": _said(answer)}
         patch = _ipam.unlocked(found, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
-        self._asked(arguments, lambda door: door.patch(path, patch, ANSWER_S, dry_run=self._task.check_mode), bool(answer["moved"]))
+        self._asked(arguments, lambda door: door.patch(path, patch, ANSWER_S, dry_run=self._task.check_mode), so_far)
         answer["diff"].append({"before": "datastoreReady: false\n", "after": "datastoreReady: true\n", "before_header": path, "after_header": path})
         answer.update(changed=True, unlocked=True, undo=[_ipam.undo(path)])
         return {**answer, "msg": _said(answer)}
 
-    def _asked(self, arguments, question, moved=False):
+    def _asked(self, arguments, question, so_far=NOTHING):
         try:
             with self.opened(arguments, ANSWER_S) as door:
                 return question(door)
         except (ClientError, NoAnswerError) as error:
             why = error.why if isinstance(error, NoAnswerError) else str(error)
-            done = "the directory was moved away, but the datastore is still locked: run this again. " if moved else NOTHING
-            raise AnsibleActionFail(done + "The API server was asked about ClusterInformation default: " + why) from None
+            raise AnsibleActionFail(so_far + "The API server was asked about ClusterInformation default: " + why) from None
 
 
 def _said(answer):

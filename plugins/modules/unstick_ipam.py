@@ -35,9 +35,11 @@ options:
     type: bool
     default: false
   wait:
-    description: How many seconds to wait for upgrade-ipam to end before the datastore is freed. Where it runs on after that, the datastore is left locked.
+    description:
+      - How many seconds to wait for upgrade-ipam of this node to end before the datastore is freed.
+      - Where it runs on after that, or runs on another node, the datastore is left locked, and the message says where.
     type: float
-    default: 60.0
+    default: 300.0
   policy:
     description: As in M(nodecare.kubernetes.node_check).
     type: dict

@@ -36,6 +36,10 @@ def decide(findings, cluster, policy):
     healthy = _healthy(by_rule, cluster, policy)
     if healthy:
         return Decision(False, False, None, healthy)
+    own = (cluster.get("node") or {}).get("name")
+    elsewhere = [node for node, _container in migrating(cluster) if node != own]
+    if not left_over and elsewhere:
+        return Decision(False, False, None, "the datastore is locked while %s runs on %s: repair that" % (UPGRADE, _cluster.listed(elsewhere)))
     return Decision(left_over, locked, _first(by_rule), None)
 
 
