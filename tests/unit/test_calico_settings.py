@@ -375,13 +375,16 @@ def test_an_operator_that_is_away_leaves_nothing_behind():
 
 
 @pytest.mark.parametrize(
-    "before", [None, "installation:\n  registry: r.example\n  calicoNetwork: {mtu: 1400, nodeAddressAutodetectionV4: {firstFound: true}}\n"]
+    "before", [None, "password: hunter2\ninstallation:\n  registry: r.example\n  calicoNetwork: {mtu: 1400, nodeAddressAutodetectionV4: {firstFound: true}}\n"]
 )
 def test_rke2_keeps_what_else_its_values_say(before):
     server = Server(env=[{"name": "IP_AUTODETECTION_METHOD", "value": "first-found"}])
     if before:
         server.things[HELM] = {"metadata": {"resourceVersion": "3", "uid": "h"}, "spec": {"valuesContent": before}}
-    Run(Autodetection, server).go(cluster(server, "rke2"))
+    run = Run(Autodetection, server)
+    done = run.go(cluster(server, "rke2"))
+    assert "hunter2" not in json.dumps(done) + "".join(run.told) and "NodeInternalIP" in done["diff"]["after"]
+    assert ("nodecare_state=as_before" if before else "delete helmchartconfig") in done["undo"]
     values = yaml.safe_load(server.things[HELM]["spec"]["valuesContent"])["installation"]
     assert values["calicoNetwork"]["nodeAddressAutodetectionV4"] == {"kubernetes": "NodeInternalIP"}
     assert not before or (values["registry"], values["calicoNetwork"]["mtu"]) == ("r.example", 1400)

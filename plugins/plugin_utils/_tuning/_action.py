@@ -219,5 +219,5 @@ def _known(arguments, task_vars):
 
 
 def _diff(place_owner, change):
-    before, after = (yaml.safe_dump(one, sort_keys=True) for one in (change.before, change.after))
+    before, after = (yaml.safe_dump(place_owner.shown(one), sort_keys=True) for one in (change.before, change.after))
     return {"before_header": place_owner.words, "after_header": place_owner.words, "before": before, "after": after}

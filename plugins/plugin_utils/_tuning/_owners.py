@@ -24,6 +24,11 @@ from .._sweep._workloads import CONTAINER, node_container
 KINDS = ("firstFound", "interface", "skipInterface", "canReach", "cidrs", "kubernetes")
 OVERRIDES = "calicoNodeDaemonSet"
 CONTAINERS = ("spec", "template", "spec", "containers")
+ABOUT = [
+    *(("installation", "calicoNetwork", field) for field in FIELDS.values()),
+    ("installation", OVERRIDES),
+    *(("calico", name) for name in CANAL.values()),
+]
 
 
 class OwnerError(Exception):
@@ -74,6 +79,10 @@ class DaemonSet:
             container["$setElementOrder/env"] = [{"name": name} for name in order if name not in gone]
             container["env"] = [_entry(name, entry) for name, entry in words["env"].items()]
         return {"spec": {"template": {"spec": {"containers": [container]}}}}
+
+    def shown(self, words):
+        """Of the words, what anybody may see."""
+        return words
 
     def command(self, body):
         where = ["-n", self.namespace] if self.namespace else []
@@ -187,6 +196,15 @@ class HelmChartConfig(DaemonSet):
 
     def patch(self, _thing, words):
         return {"spec": dict(words["spec"])}
+
+    def shown(self, words):
+        """Values may hold passwords, so only those are shown that this is about."""
+        values = self._values({"spec": words["spec"]})
+        return {".".join(path): at(values, *path) for path in ABOUT if at(values, *path) is not None}
+
+    def command(self, _body):
+        """Nor are they printed in a command."""
+        return ""
 
     def new(self, body):
         """The object where there is none yet."""

@@ -43,6 +43,7 @@ class Place:
     def __init__(self, door, owner, repair, seconds):
         self.door, self.owner, self.seconds = door, owner, seconds
         self.mark = MARK % repair
+        self.playbook = "ansible-playbook nodecare.kubernetes.repair_%s -e nodecare_state=as_before" % repair
 
     def read(self):
         """The object; None where it is not there yet, but may be."""
@@ -73,7 +74,7 @@ class Place:
         now = self.owner.kept(thing, mark["after"])
         if now not in (mark["after"], mark["before"]):
             words = "%s was changed since: it says %s now, and the repair had set %s. Nothing was changed; what was there before it: %s"
-            raise RefusedError(words % (self.owner.words, json.dumps(now), json.dumps(mark["after"]), json.dumps(mark["before"])))
+            raise RefusedError(words % (self.owner.words, self._shown(now), self._shown(mark["after"]), self._shown(mark["before"])))
         if _none_before(mark["before"]) and hasattr(self.owner, "new"):
             self._delete(thing, check)
         else:
@@ -111,7 +112,7 @@ class Place:
     def _command(self, thing, before):
         if _none_before(before) and hasattr(self.owner, "new"):
             return "kubectl -n %s delete %s %s" % (shlex.quote(self.owner.namespace), self.owner.resource, shlex.quote(self.owner.name))
-        return self.owner.command({"metadata": {"annotations": {self.mark: None}}, **self.owner.patch(thing, before)})
+        return self.owner.command({"metadata": {"annotations": {self.mark: None}}, **self.owner.patch(thing, before)}) or self.playbook
 
     def _write(self, thing, words, mark, check):
         metadata = {"annotations": {self.mark: mark}}
@@ -135,8 +136,11 @@ class Place:
         if dry and kept != words:
             raise RefusedError(
                 "%s does not take it: of %s the API server would keep %s. Nothing was changed; the definition that this cluster has does not know all of it"
-                % (self.owner.words, json.dumps(words), json.dumps(kept))
+                % (self.owner.words, self._shown(words), self._shown(kept))
             )
+
+    def _shown(self, words):
+        return json.dumps(self.owner.shown(words))
 
     def _delete(self, thing, check):
         metadata = mapping(thing, "metadata")
