@@ -35,7 +35,7 @@ SAME_PERCENT = 34.0  # of the nodes: where more of them need the same disruptive
 RENEWED = ("restart_calico",)  # what a setting of all nodes brings with it: it starts every calico-node anew
 LOST = ("node.unreachable", "node.unreadable")
 # {playbook: what has to be put right before it, where nothing but a person can}
-FIRST = {"repair_ipam": ("calico.init_stuck", "cluster.service_path")}
+FIRST = {"repair_ipam": ("calico.init_stuck", "cluster.service_path", "links.ipam_leftovers")}
 CONTROL_PLANE_ROLES = {"control-plane", "controlplane", "master", "etcd"}
 CONTROL_PLANE_PODS = {"kube-apiserver", "etcd"}
 # What a report must not decide: it may be a file of somebody else's.

@@ -25,6 +25,7 @@ from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._report import
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules import RULES, _rule
 from hypothesis import given
 from hypothesis import strategies as st
+from test_diagnosis import of_story
 
 ROOT = Path(__file__).parents[2]
 CASES = [pytest.param(case, id=case["case"]) for case in yaml.safe_load((Path(__file__).parent / "plans" / "incidents.yml").read_text())]
@@ -68,6 +69,28 @@ def test_case(case):
     said = shown.text(made)
     assert said.isascii() and all(one.isprintable() or one == "\n" for one in said)
     assert all(len(line) <= 100 for line in said.splitlines())
+
+
+# The incidents as the rules themselves tell them: [(node, playbook, whether it can begin with all consent)]
+STORIES = {
+    "I1": [("n2", "repair_overload", True)],
+    "I2 on three nodes": [("n2", "restart_calico", True)],
+    "I4: docker": [("n2", "repair_runtime", True)],
+    "I4: the runtime": [("n2", "repair_runtime", True)],
+    "I5": [("n2", "repair_swap", True)],
+    "I7: the API": [("n2", "repair_ipam", False)],  # its addresses have routes: the node is drained by hand first
+    "I7: the same": [("n2", "repair_ipam", False)],
+    "half of": [],
+}
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_what_the_rules_of_an_incident_lead_to(name):
+    findings = of_story(name)
+    hosts = list(dict.fromkeys(one["node"] for one in findings if one["node"] != "cluster"))
+    made = _plan.plan(findings, hosts, consent=Consent(True, True))
+    assert [(step["node"], step["playbook"].rpartition(".")[2], not step["held"]) for step in steps(made)] == STORIES[name]
+    assert bool(made["stop"]) is (name == "half of")
 
 
 # -- whatever is found ---------------------------------------------------------------------------------------------------
