@@ -101,12 +101,13 @@ def runs(api, tmp_path):
 def test_runs_at_the_same_time_work_one_after_the_other(runs, tmp_path):
     """What one does while it holds the lock, the others see as a whole."""
     log = tmp_path / "log"
-    work = shell("for step in 1 2 3; do echo $PPID-{{ me }} >>%s; sleep 0.5; done" % log)
-    started = [runs.start(lease(within=90), work, FREE, me=name) for name in "abc"]
+    together = shell("touch %s-{{ me }}; until test $(ls %s-* | wc -l) = 3; do sleep 0.1; done" % (log, log))
+    work = shell("for step in 1 2 3 4 5; do echo {{ me }} >>%s; sleep 0.5; done" % log)
+    started = [runs.start(together, lease(within=90), work, FREE, me=name) for name in "abc"]
     said = [one.communicate(timeout=150)[0] for one in started]
     assert [one.returncode for one in started] == [0, 0, 0], said
-    who = [line.rpartition("-")[2] for line in log.read_text().split()]
-    assert len(who) == 9 and all(len(set(who[first : first + 3])) == 1 for first in (0, 3, 6)), who
+    who = log.read_text().split()
+    assert len(who) == 15 and all(len(set(who[first : first + 5])) == 1 for first in (0, 5, 10)), who
     assert any("waiting for another run holds the cluster's lock" in one for one in said)
     assert runs.lease() is None
 
