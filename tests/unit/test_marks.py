@@ -8,7 +8,7 @@ import pytest
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _cordon, _marks
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._holder import Run, RunError, this_run
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._lease import Lease
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 NOW = 1795030943.0
@@ -44,6 +44,7 @@ def test_a_broken_mark_is_somebodys(said):
     assert found.broken and not found.cordoned and not found.run
 
 
+@settings(max_examples=40)
 @given(
     st.text() | st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda one: st.lists(one) | st.dictionaries(st.text(), one)).map(json.dumps)
 )
