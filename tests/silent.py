@@ -139,12 +139,8 @@ class Silent:
         return done.stdout
 
 
-@contextmanager
-def silent_nodes(place):
-    """Two nodes whose containerd is silent."""
-    why = missing(faces=True)
-    if why:
-        pytest.skip("no real SSH targets here: " + why)
+def targets(names):
+    """Nodes whose containerd is silent."""
     files = {
         **CALM,
         "/etc/daemon.py": DAEMON % {"said": {name: said.hex() for name, said in SAID.items()}},
@@ -157,7 +153,15 @@ def silent_nodes(place):
     start += 'setpriv --pdeathsig KILL "$PYTHON" /etc/daemon.py >/dev/null 2>&1 &\nuntil test -e /run/unit/pid; do sleep 0.05; done\n'
     files["/usr/local/sbin/systemctl"] = SYSTEMCTL
     files["/run/unit/wedged"] = ""
-    with Fleet({node: Target(Face(files, LINK % number + start)) for number, node in enumerate(NODES, 1)}) as fleet:
+    return {node: Target(Face(files, LINK % number + start)) for number, node in enumerate(names, 1)}
+
+
+@contextmanager
+def silent_nodes(place):
+    why = missing(faces=True)
+    if why:
+        pytest.skip("no real SSH targets here: " + why)
+    with Fleet(targets(NODES)) as fleet:
         made = Silent(fleet, place)
         yield made
         for node in NODES:
