@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from ansible_collections.nodecare.kubernetes.plugins.module_utils._repairs.bridg
 from docker_stand_in import docker
 from hypothesis import given
 from hypothesis import strategies as st
+from recorded import RecordedNode
 from spaces import space, usable
 
 HERE = Path(__file__).parent

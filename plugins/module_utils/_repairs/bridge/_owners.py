@@ -78,7 +78,7 @@ def _pod_network(node, facts, name, link, network, settings):
     return makers and "the CNI configuration %s makes it" % makers[0]
 
 
-def _swarm(node, facts, name, link, network, settings):
+def _from_configuration(node, facts, name, link, network, settings):
     return network and (network.get("ConfigFrom") or {}).get("Network") and "docker made it from the configuration %(Network)s" % network["ConfigFrom"]
 
 
@@ -96,7 +96,7 @@ def _default(node, facts, name, link, network, settings):
     return where and "%s tells docker which default bridge to have: change it there" % where
 
 
-OBJECTIONS = (_other_kind, _docker_silent, _declared, _kept, _pod_network, _swarm, _default)
+OBJECTIONS = (_other_kind, _docker_silent, _declared, _kept, _pod_network, _from_configuration, _default)
 
 
 # -- what would bring it back --------------------------------------------------------------------------------------------
