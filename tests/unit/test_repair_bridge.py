@@ -226,6 +226,18 @@ def test_calico_may_be_told_to_use_it(told, others, why):
     assert [why in one for one in said] == ([True] if why else [])
 
 
+def test_what_was_set_on_it_by_hand_is_named():
+    """Not every kernel that tests run on has either."""
+
+    def attribute(kind, value):
+        return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
+
+    kind = attribute(18, attribute(1, b"bridge\0") + attribute(2, attribute(7, b"\1")))
+    message = struct.pack("=BxHiII", 0, 1, 7, 0, 0) + attribute(3, b"br0\0") + attribute(6, b"htb\0") + kind
+    node = RecordedNode("/nonexistent", {"dumps": {"18": [message.hex()]}})
+    assert list(_users._shaped(node, {}, {"index": 7, "kind": "bridge"})) == ["its queueing discipline htb", "VLANs, which it filters"]
+
+
 @given(
     st.dictionaries(st.text(min_size=1).filter(lambda key: key != "bridge"), st.one_of(st.none(), st.text(), st.integers())), st.sampled_from([None, 1, "\t"])
 )
