@@ -315,7 +315,7 @@ def test_calico_node_is_started_anew_on_one_node(settings):
     assert {node for node, uid in settings.pods().items() if uid != pods[node]} == {"w2"}
     settings.obey(w2={"sick": "first-found"})
     done, _said = settings.ask("calico_restart", "--limit", "w2", node="w2", within=5)
-    assert done["failed"] and "calico-node on w2 is not ready" in done["msg"] and "CrashLoopBackOff" in done["msg"], done["msg"]
+    assert done["failed"] and "calico-node on w2 is not ready" in done["msg"] and "it ended with exit code 1" in done["msg"], done["msg"]
     done, _said = settings.ask("calico_restart", "--limit", "w2", node="nowhere")
     assert done["failed"] and "no calico-node pod is on nowhere" in done["msg"]
     settings.obey()
