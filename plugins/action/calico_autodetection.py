@@ -27,15 +27,18 @@ CONSENT = (
 )
 
 
+ARGUMENTS = {
+    **_action.ARGUMENTS,
+    "method": {"type": "str", "default": ""},
+    "method6": {"type": "str", "default": ""},
+    "leave_out": {"type": "list", "elements": "str", "default": []},
+    "allow_disruption": {"type": "bool", "default": False},
+}
+
+
 class ActionModule(_action.SettingAction):
     repair, kind = "autodetection", "methods"
-    arguments = {
-        **_action.ARGUMENTS,
-        "method": {"type": "str", "default": ""},
-        "method6": {"type": "str", "default": ""},
-        "leave_out": {"type": "list", "elements": "str", "default": []},
-        "allow_disruption": {"type": "bool", "default": False},
-    }
+    arguments = ARGUMENTS
 
     def wanted(self, known, arguments):
         """{family: method} of what is to be set, after the table of each was shown and found good."""

@@ -19,12 +19,15 @@ KUBESPRAY = {"livenessProbe": "calico_node_livenessprobe_timeout", "readinessPro
 UNTOLD = "how long calico-node's start-up takes is not known: %s. Nothing was changed: read the nodes with the area path, or say which values are wanted"
 
 
+ARGUMENTS = {
+    **_action.ARGUMENTS,
+    **{name: {"type": "dict", "options": {field: {"type": "int"} for field in FIELDS}} for name in PROBES},
+}
+
+
 class ActionModule(_action.SettingAction):
     repair, kind = "probes", "probes"
-    arguments = {
-        **_action.ARGUMENTS,
-        **{name: {"type": "dict", "options": {field: {"type": "int"} for field in FIELDS}} for name in PROBES},
-    }
+    arguments = ARGUMENTS
 
     def wanted(self, known, arguments):
         """{probe: {field: number}} of what differs from what is set."""
