@@ -103,9 +103,10 @@ def _calico(node, facts, link):
     told = (facts["calico"]["processes"] or {}).get("env") or {}
     for family, variable in METHODS.items():
         held = [one["ip"] for one in link["addresses"] if ipaddress.ip_address(one["ip"]).version == family]
-        fixed = told.get(variable.split("_")[0], "").partition("/")[0]
+        address = variable.partition("_")[0]
+        fixed = told.get(address, "").partition("/")[0]
         if fixed in held:
-            yield "calico-node, which is told %s=%s" % (variable.split("_")[0], fixed)
+            yield "calico-node, which is told %s=%s" % (address, fixed)
         others = [one for one in facts["links"]["present"]["links"] if one["index"] != link["index"]]
         method = told.get(variable, "")
         if held and _takes(method, link, family) and not any(_takes(method, one, family) for one in others):
