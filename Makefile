@@ -7,7 +7,7 @@
 LOCAL := -i localhost, -c local -e ansible_python_interpreter='{{ ansible_playbook_python }}'
 TARGETS := $(if $(INVENTORY),-i $(INVENTORY),$(LOCAL))
 # Three side by side keep two cores busy, since many wait for an answer or for its lack. tests/conftest.py says what stays together.
-PYTEST := .venv/bin/pytest -n $(or $(JOBS),3) --dist loadgroup --no-loadscope-reorder -r fEs
+PYTEST := .venv/bin/pytest -n $(or $(JOBS),3) --dist loadfile --no-loadscope-reorder -r fEs
 
 help: ## List what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24

@@ -29,7 +29,7 @@ def test_ansible_lint():
     assert settings["profile"] == "production"
     assert not {"skip_list", "warn_list"} & set(settings), "what ansible-lint finds is to be put right, not skipped"
     where = CACHE / "lint"
-    run(BIN / "ansible-lint", "--offline", "--nocolor", "--strict", cwd=copy(where), PATH=WITH_PROGRAMS, ANSIBLE_COLLECTIONS_PATH=str(where))
+    run(BIN / "ansible-lint", "--offline", "--nocolor", "--strict", cwd=copy(where), timeout=1500, PATH=WITH_PROGRAMS, ANSIBLE_COLLECTIONS_PATH=str(where))
 
 
 def test_no_registry_is_named():

@@ -17,8 +17,6 @@ from patients import CALM, LINK
 
 from lab.fleet import CHECKOUT, Face, Fleet, Target, missing
 
-pytestmark = pytest.mark.apart
-
 NODES = ("s1", "s2", "s3", "s4")
 SWAPS = CALM["/proc/swaps"] + "/dev/sdb1\tpartition\t524284\t4\t-2\n"
 FSTAB = "/dev/sda1 / ext4 defaults 0 1\n/dev/sdb1\tnone swap sw 0 0\r\n"

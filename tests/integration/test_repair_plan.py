@@ -9,8 +9,6 @@ import pytest
 from cores import OLDEST
 from test_repair import NODES, changed, nodes  # noqa: F401 - a fixture
 
-pytestmark = pytest.mark.apart
-
 ONLY = {"nodecare_checks": ["swap", "node"], "nodecare_cluster": False}
 
 

@@ -7,8 +7,6 @@ import re
 import pytest
 from silent import changed, diff, silent_nodes
 
-pytestmark = pytest.mark.apart
-
 
 @pytest.fixture
 def nodes(tmp_path):

@@ -18,8 +18,6 @@ from patients import CALM, LINK
 
 from lab.fleet import CHECKOUT, Face, Fleet, Target, missing
 
-pytestmark = pytest.mark.apart
-
 NODES = ("s1", "s2", "s3", "s4")
 STRAY = """
 ip link add br-3a10a9384428 type bridge

@@ -27,8 +27,6 @@ from test_runtime_parsers import answer
 
 from lab.cache import CACHE
 
-pytestmark = pytest.mark.apart
-
 SETTINGS = Settings(settle=0.3, deadline=0.7)
 SOCKET = "/run/containerd/containerd.sock"
 POD = "/kubepods.slice/kubepods-podd1b7ac3e_9a64_4bd5_8b5f_6a1ea3d8c9f0.slice/cri-containerd-%s.scope"
