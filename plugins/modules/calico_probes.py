@@ -22,7 +22,7 @@ description:
   - Then it waits for the pods, node by node, also where an operator has to take the setting over first. Where the DaemonSet replaces pods only once they
     are deleted (C(OnDelete)), it deletes them itself, one at a time, and the next one only when the one before is ready.
   - Where a node that was ready gets worse, what this run has written is put back at once, and the task fails with the node's name.
-  - It acts once in a play, for the whole cluster, and refuses a play with C(serial), unless O(hosts) is given.
+  - It acts once in a play, for the whole cluster, and refuses a play with C(serial).
 author:
   - The nodecare contributors (@nodecare)
 options:
@@ -74,57 +74,8 @@ options:
       timeout:
         description: C(timeoutSeconds).
         type: int
-  state:
-    description:
-      - V(present) sets it. V(as_before) takes back what this module has set, to what was there before its first change.
-      - With V(as_before) nothing is foreseen; where somebody has changed the setting since, nothing is touched.
-    type: str
-    choices: [present, as_before]
-    default: present
-  results:
-    description: The variable in which each host keeps the result of M(nodecare.kubernetes.node_check).
-    type: str
-    default: nodecare_check
-  hosts:
-    description:
-      - The hosts whose results are taken, where these were registered in an earlier play.
-      - Without it those of this play, which must not take its hosts in batches then.
-    type: list
-    elements: str
-  cluster_results:
-    description: The variable in which M(nodecare.kubernetes.cluster_check) has left its result, read with the same access.
-    type: str
-    default: nodecare_cluster_check
-  policy:
-    description: As in M(nodecare.kubernetes.node_check).
-    type: dict
-    default: {}
-  even_on_kubespray:
-    description:
-      - Change the DaemonSet also where kubespray has made it, whose next run takes that back unless its inventory says the same.
-      - Without it the variables for the inventory are returned there, and nothing is changed.
-    type: bool
-    default: false
-  within:
-    description: How many seconds a node may take until its calico-node is ready again; and an operator until it has taken the setting over.
-    type: float
-    default: 300.0
-  every:
-    description: How many seconds lie between two looks.
-    type: float
-    default: 5.0
-  timeout:
-    description: How many seconds the API server may take for one answer.
-    type: float
-    default: 20.0
-attributes:
-  check_mode:
-    support: full
-    description: The API server is asked for a dry run, so that its admission speaks, too. No pod is replaced.
-  diff_mode:
-    support: full
-    description: The setting in the words of the object that owns it.
 extends_documentation_fragment:
+  - nodecare.kubernetes.calico_setting
   - nodecare.kubernetes.cluster_access
 seealso:
   - module: nodecare.kubernetes.cluster_check

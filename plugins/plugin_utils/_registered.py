@@ -8,14 +8,14 @@ from __future__ import annotations
 from ._with_cluster import unread
 
 
-def results(task_vars, variable, names=None):
-    """(host, what it registered) for each host of the play, or those that are named; an empty table where that is nothing.
+def results(task_vars, variable):
+    """(host, what it registered) for each host of the play; an empty table where that is nothing.
 
     A registered result holds no templates, so it is taken as it is: hostvars[name] would build a template engine with
     all variables for every host, which for a thousand of them takes far longer than all the rest.
     """
     hostvars = task_vars["hostvars"]
-    for name in task_vars["ansible_play_hosts_all"] if names is None else [name for name in names if name in hostvars]:
+    for name in task_vars["ansible_play_hosts_all"]:
         result = hostvars.raw_get(name).get(variable)
         if isinstance(result, str):  # not registered, but made by a template
             result = hostvars[name].get(variable)

@@ -24,7 +24,6 @@ ARGUMENTS = {
     **ACCESS,
     "state": {"type": "str", "choices": ["present", "as_before"], "default": "present"},
     "results": {"type": "str", "default": "nodecare_check"},
-    "hosts": {"type": "list", "elements": "str"},
     "cluster_results": {"type": "str", "default": "nodecare_cluster_check"},
     "policy": {"type": "dict", "default": {}},
     "even_on_kubespray": {"type": "bool", "default": False},
@@ -34,7 +33,7 @@ ARGUMENTS = {
 }
 IN_BATCHES = (
     "this play takes its hosts in batches (serial), and the setting is the whole cluster's: it would be set once in each batch, knowing only a part of the"
-    " nodes. Take serial out of the play, or name in hosts whose results to take"
+    " nodes. Take serial out of the play"
 )
 NO_CLUSTER = "no cluster was read in this play: run cluster_check before, with the same access, and name its result in cluster_results"
 ON_KUBESPRAY = (
@@ -73,7 +72,7 @@ class SettingAction(ClusterAction):
     def run(self, tmp=None, task_vars=None):
         super().run(tmp, task_vars)
         _spec, arguments = self.validate_argument_spec(self.arguments)
-        if arguments["hosts"] is None and set(task_vars["ansible_play_hosts"]) - set(task_vars["ansible_play_batch"]):
+        if set(task_vars["ansible_play_hosts"]) - set(task_vars["ansible_play_batch"]):
             raise AnsibleActionFail(IN_BATCHES)
         self.answer = {"changed": False, "undo": "", "notes": [], "nodes": {}}
         self.check, self.first = self._task.check_mode, ()
@@ -212,7 +211,7 @@ def _known(arguments, task_vars):
     if not cluster.get("calico") or cluster.get("nodes") is None:
         why = next((one["why"] for one in cluster.get("problems") or []), "it gave no facts about Calico")
         raise RefusedError("the cluster could not be read: %s" % why)
-    read = {name: result["facts"] for name, result in _registered.results(task_vars, arguments["results"], arguments["hosts"]) if result.get("facts")}
+    read = {name: result["facts"] for name, result in _registered.results(task_vars, arguments["results"]) if result.get("facts")}
     views = {view["cluster"]["node"]["name"]: view for view in joined(read, cluster).values() if view["cluster"]["node"]}
     unread = sorted(name for name, view in views.items() if not is_machine(view))
     return Known(cluster, read, {name: view for name, view in views.items() if name not in unread}, unread, checked)
