@@ -59,7 +59,7 @@ class Guest:
         self._plug()
         log = self.place / "console.log"
         self.space.start(
-            log, "nice", "-n", NICE, "taskset", "--cpu-list", self._processor(), kernel.binary,
+            log, "nice", "-n", NICE, "taskset", "--cpu-list", self._processor(), "env", "LD_PRELOAD=%s" % kernel.preload, kernel.binary,
             "ubd0=%s,%s" % (self.place / "disk.cow", base), "ubd1r=%s" % (self.place / "seed.tar"), "root=/dev/ubda2", "rw",
             "mem=" + memory, "umid=" + self.name, "uml_dir=%s" % (self.space.place / "uml"),
             # Made last, the first NIC also comes last in the kernel's list, where Calico's default detection takes its address.
