@@ -172,8 +172,11 @@ NIC = ("--nic", {"choices": NICS, "default": NICS[0]})
 FAULTS = {  # healed in this order: first what makes the node slow
     "busy": Fault(
         "processes that do nothing but compute; until a reboot",
-        (("processes", {"type": _between(1, 99)}),),
-        lambda _guest, options: [str(options["processes"])],
+        (
+            ("processes", {"type": _between(1, 99)}),
+            ("--weight", {"type": _between(1, 10000), "default": 100, "help": "what they get of a CPU that others want too: all pods together get 39"}),
+        ),
+        lambda _guest, options: [str(options["processes"]), str(options["weight"])],
     ),
     "clock": Fault(
         "the clock is ahead by some seconds, or behind, and nobody corrects it; also after a reboot",

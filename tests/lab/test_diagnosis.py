@@ -1,4 +1,4 @@
-"""The stories of a wrong address, for real: foreseen while all is well, and the ill node named once it has happened.
+"""The stories for real: foreseen while all is well, where that can be, and the ill node and the cause named once it has happened.
 
 With three nodes those that are well stay Ready, and hide the fault.
 """
@@ -10,17 +10,31 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from labs import BOOT, ROOT, eventually
-from mesh import BRIDGE, ILL, SECOND_NIC, WELL, healed, old_start, registered  # noqa: F401 - the fixtures among them
+from mesh import BRIDGE, ILL, SECOND_NIC, WELL, healed, old_start, registered, renewed  # noqa: F401 - the fixtures among them
+from test_cluster import pods
+
+from lab.policy import POLICY
+
+AT_ONCE = ("--force", "--grace-period=0", "--wait=false")
 
 
-def run(cluster, playbook, where, *options):
+def run(cluster, playbook, where, *options, **thresholds):
     """The report of a playbook that is run as an operator does it."""
     command = cluster.command("exec", "--", Path(sys.executable).with_name("ansible-playbook"), "playbooks/%s.yml" % playbook, "-i", "lab/hosts.sh")
-    variables = json.dumps({"nodecare_report_dir": str(where), "nodecare_fail_on": "never"})
+    variables = json.dumps(
+        {"nodecare_report_dir": str(where), "nodecare_fail_on": "never", "nodecare_thresholds": {**POLICY["nodecare_thresholds"], **thresholds}}
+    )
     done = subprocess.run([*command, "-e", variables, *options], cwd=ROOT, env=cluster.environment(), text=True, capture_output=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     return json.loads((where / "report.json").read_text()), done.stdout
+
+
+def finding(report, rule_id, node):
+    """The one by which this node fails."""
+    (found,) = (one for one in report["findings"] if (one["id"], one["node"], one["status"]) == (rule_id, node, "fail"))
+    return found
 
 
 def accused(report, rule_id):
@@ -36,8 +50,7 @@ def foreseen_then_diagnosed(cluster, tmp_path, fault, address):
     cluster.do("fault", ILL, fault)
     report, _said = run(cluster, "preflight", tmp_path)
     assert accused(report, "calico.wrong_address") == [ILL]
-    (finding,) = (one for one in report["findings"] if one["id"] == "calico.wrong_address" and one["status"] == "fail")
-    assert address in finding["message"]
+    assert address in finding(report, "calico.wrong_address", ILL)["message"]
     eventually("Calico to register it", lambda: registered(cluster) == {**WELL, ILL: address}, BOOT)
     report, said = run(cluster, "diagnose", tmp_path)
     assert accused(report, "calico.registered_wrong_address") == [ILL]
@@ -54,3 +67,53 @@ def test_the_second_nic(healed, tmp_path):  # noqa: F811
 
 def test_a_docker_bridge(old_start, tmp_path):  # noqa: F811
     foreseen_then_diagnosed(old_start, tmp_path, "stray-bridge", BRIDGE)
+
+
+def calico_node(cluster, node=ILL):
+    """Its newest pod there."""
+    return pods(cluster, "k8s-app=calico-node")[node]
+
+
+def restarts(cluster):
+    return sum(one["restartCount"] for one in calico_node(cluster)["status"].get("containerStatuses", []))
+
+
+@pytest.fixture
+def hogged(healed):  # noqa: F811
+    """What the hog leaves to the pods is less than calico-node takes to start, and to answer its probe."""
+    eventually("the others to be at rest", lambda: all(float(healed.on(node, "cat /proc/loadavg").split()[0]) < 4 for node in WELL), BOOT, 10)
+    healed.do("fault", ILL, "busy", 30, "--weight", 2000)
+    yield healed
+    healed.do("heal", ILL, "busy")
+    renewed(healed)
+
+
+def test_a_hog_that_kills_calico_node(hogged, tmp_path):
+    """A restart loop on one of three nodes; its own log says nothing of why."""
+    hogged.kubectl("-n", "kube-system", "delete", "pod", calico_node(hogged)["metadata"]["name"], *AT_ONCE)
+    eventually("its liveness probe to give up on it", lambda: restarts(hogged) >= 1, BOOT)
+    report, said = run(hogged, "diagnose", tmp_path, outlier_uptime_seconds=0)
+    assert accused(report, "calico.overloaded_node") == [ILL]
+    found = finding(report, "calico.overloaded_node", ILL)
+    assert "iveness probe" in found["message"] and "the other 2 nodes have" in found["message"], found
+    assert found["remedy"]["playbook"] == "nodecare.kubernetes.repair_overload" and found["remedy"]["reboot"]
+    assert "%s: " % ILL in first_cause(said).splitlines()[0] and "calico.overloaded_node on %s" % ILL in first_cause(said), said
+
+
+@pytest.fixture
+def silent(healed):  # noqa: F811
+    healed.do("fault", ILL, "hung-containerd")
+    yield healed
+    healed.do("heal", ILL, "hung-containerd")
+    renewed(healed)
+
+
+def test_init_that_waits_for_the_runtime(silent, tmp_path):
+    """The same picture as of a migration that does not end, which tests/lab/test_repair_ipam.py shows."""
+    silent.kubectl("-n", "kube-system", "delete", "pod", calico_node(silent)["metadata"]["name"], *AT_ONCE)
+    eventually("a new pod to be bound to the node", lambda: calico_node(silent)["status"]["phase"] == "Pending", BOOT)
+    report, said = run(silent, "diagnose", tmp_path, calico_init_s=1)
+    found = finding(report, "calico.init_stuck", ILL)
+    assert "Init:0/" in found["message"] and found["evidence"]["cause"] == "runtime", found
+    assert accused(report, "calico.init_stuck") == accused(report, "runtime.unresponsive") == [ILL]
+    assert "runtime.unresponsive on %s" % ILL in first_cause(said), said

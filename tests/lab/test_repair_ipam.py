@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from labs import BOOT, ROOT, eventually
+from test_diagnosis import finding, first_cause, run
 
 BIN = Path(sys.executable).parent
 NODE, POD, POD_CIDR = "ipam-1", "calico-node-ipam", "192.168.77.0/24"
@@ -203,8 +204,8 @@ def test_an_api_server_out_of_reach(machine, how):
 # -- on a real node ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_real_node_comes_out_of_init(cluster):
-    """The story itself: an old directory, calico-node anew, Init:0/3 for good; then the repair, and it is Ready. The others go on all the while."""
+def test_a_real_node_comes_out_of_init(cluster, tmp_path):
+    """The story itself: an old directory, calico-node anew, Init:0/3 for good; diagnosed, then repaired, and it is Ready. The others go on all the while."""
     nodes, path = cluster, "/var/lib/cni/networks/k8s-pod-network"
     nodes.on("n2", "mkdir -p %s && cd %s && echo x >'#old' && echo dead >192.168.77.9 && touch lock" % (path, path))
     mine = ("-n", "kube-system", "get", "pods", "-l", "k8s-app=calico-node", "--field-selector=spec.nodeName=n2", "-o", "json")
@@ -223,6 +224,10 @@ def test_a_real_node_comes_out_of_init(cluster):
         eventually("upgrade-ipam to hold it up", looping, BOOT)
         locked = ("get", INFORMATION, "default", "-o", "jsonpath={.spec.datastoreReady}")
         eventually("the datastore to be locked", lambda: nodes.kubectl(*locked) == "false", BOOT)
+        report, said = run(nodes, "diagnose", tmp_path, calico_init_s=1, calico_migration_s=1)
+        found = finding(report, "calico.init_stuck", "n2")
+        assert "Init:0/" in found["message"] and found["evidence"]["cause"] == "ipam_migration", found
+        assert "calico.ipam_migration on n2" in first_cause(said), said
         quick = {"nodecare_thresholds": {"calico_init_s": 60, "calico_migration_s": 30}, "nodecare_cluster": True, "nodecare_wait": 1800}
         time.sleep(90)
         words = ("exec", "--", BIN / "ansible-playbook", "-i", "lab/hosts.sh", "playbooks/repair_ipam.yml", "--limit", "n2", "-e", json.dumps(quick))
