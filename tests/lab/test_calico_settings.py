@@ -207,7 +207,7 @@ def test_the_old_setting_comes_back_where_a_node_gets_worse(settings):
     done, _said = settings.ask("calico_autodetection", allow_disruption=True)
     assert done["failed"] and "w1 got worse with it" in done["msg"] and "The old setting is back" in done["msg"], done["msg"]
     assert settings.template() == before
-    eventually("calico-node on all Nodes", settings.rolled_out, 60)
+    eventually("calico-node on all Nodes", settings.rolled_out)
 
 
 REFUSED = [

@@ -65,7 +65,7 @@ class World:
         api.do("POST", "/api/v1/namespaces", {"metadata": {"name": self.space}})
         for name in (self.node, self.other):
             api.do("POST", "/api/v1/nodes", {"metadata": {"name": name, "labels": {"is": name}}, "spec": {"unschedulable": True}})
-        eventually("the namespace's account", lambda: api.ask("GET", self.home + "/serviceaccounts/default")[0] == 200, 60, 0.1)
+        eventually("the namespace's account", lambda: api.ask("GET", self.home + "/serviceaccounts/default")[0] == 200, every=0.1)
 
     def pod(self, name, node=None, labels=None, finalizers=(), mirror=False, **spec):
         metadata = {"name": name, "labels": labels or {"app": "web"}, "finalizers": list(finalizers)}
@@ -82,8 +82,8 @@ class World:
         spec = {"replicas": count, "selector": {"matchLabels": {"app": "web"}}, "template": template}
         place = "/apis/apps/v1/namespaces/%s/replicasets" % self.space
         self.api.do("POST", place, {"metadata": {"name": "web"}, "spec": spec})
-        eventually("its pods", lambda: self.api.do("GET", place + "/web")["status"].get("replicas") == count, 60, 0.1)
-        eventually("their owner", lambda: all(one["metadata"].get("ownerReferences") for one in self.pods()), 60, 0.1)
+        eventually("its pods", lambda: self.api.do("GET", place + "/web")["status"].get("replicas") == count, every=0.1)
+        eventually("their owner", lambda: all(one["metadata"].get("ownerReferences") for one in self.pods()), every=0.1)
 
     def say(self, name, status):
         self.api.patch("%s/pods/%s/status" % (self.home, name), {"status": status})
@@ -95,7 +95,7 @@ class World:
 
     def allows(self, name, number):
         path = "/apis/policy/v1/namespaces/%s/poddisruptionbudgets/%s" % (self.space, name)
-        eventually("the budget's numbers", lambda: self.api.do("GET", path).get("status", {}).get("disruptionsAllowed") == number, 60, 0.1)
+        eventually("the budget's numbers", lambda: self.api.do("GET", path).get("status", {}).get("disruptionsAllowed") == number, every=0.1)
 
     def pods(self):
         return self.api.do("GET", self.home + "/pods")["items"]
@@ -163,7 +163,7 @@ def granted(api, tmp_path_factory):
         api.kubectl("apply", "-f", ROOT / one)
     with api.start("kubectl", "proxy", "--unix-socket", path, stdout=subprocess.DEVNULL) as proxy:
         try:
-            eventually("the proxy", path.exists, 60, 0.1)
+            eventually("the proxy", path.exists, every=0.1)
             made = Api(api, path)
             made.token = api.kubectl("-n", "kube-system", "create", "token", "nodecare-repairer")
             yield made
@@ -209,11 +209,11 @@ def test_pods_of_a_daemonset_stay_until_it_is_gone(world):
     wanted = {"selector": {"matchLabels": {"app": "agent"}}, "template": {"metadata": {"labels": {"app": "agent"}}, "spec": spec}}
     place = "/apis/apps/v1/namespaces/%s/daemonsets" % world.space
     world.api.do("POST", place, {"metadata": {"name": "agent"}, "spec": wanted})
-    eventually("its pod", lambda: any(one["spec"].get("nodeName") for one in world.pods()), 60, 0.1)
+    eventually("its pod", lambda: any(one["spec"].get("nodeName") for one in world.pods()), every=0.1)
     kept = world.drain()
     assert (kept["changed"], named(kept["staying"])) == (False, world.names())
     world.api.do("DELETE", place + "/agent", {"propagationPolicy": "Orphan"})
-    eventually("it to be gone", lambda: world.api.ask("GET", place + "/agent")[0] == 404, 60, 0.1)
+    eventually("it to be gone", lambda: world.api.ask("GET", place + "/agent")[0] == 404, every=0.1)
     assert "nobody would make it anew" in world.drain()["msg"]
 
 
@@ -361,7 +361,7 @@ def test_a_node_that_takes_pods_is_not_emptied(world):
     assert "cordon it first" in refused["msg"] and not refused["changed"]
     world.cordon(True)
     with world.draining(even_bare=True) as run:
-        eventually("the eviction", world.told_to_end, 60, 0.1)
+        eventually("the eviction", world.told_to_end, every=0.1)
         world.cordon(False)
         stopped = world.result(run)
     assert "somebody has made the node take new pods" in stopped["msg"] and "Evicted until then: %s/one" % world.space in stopped["msg"]
@@ -375,7 +375,7 @@ def test_whoever_loses_the_lock_evicts_nothing_more_and_whoever_has_it_keeps_it(
     world.api.do("POST", place, {"metadata": {"name": "nodecare-repair"}, "spec": spec})
     try:
         with world.draining(even_bare=True, run="ours") as run:
-            eventually("the eviction", world.told_to_end, 60, 0.1)
+            eventually("the eviction", world.told_to_end, every=0.1)
             renewed = world.api.do("GET", place + "/nodecare-repair")["spec"]["renewTime"]
             eventually("it to be renewed again", lambda: world.api.do("GET", place + "/nodecare-repair")["spec"]["renewTime"] > renewed, 30, 0.2)
             world.api.patch(place + "/nodecare-repair", {"spec": {"holderIdentity": "theirs"}})
@@ -388,7 +388,7 @@ def test_whoever_loses_the_lock_evicts_nothing_more_and_whoever_has_it_keeps_it(
 def test_an_api_server_that_is_gone_meanwhile_is_waited_for_with_the_test_as_kubelet(world):
     world.pod("one", terminationGracePeriodSeconds=300)
     with world.draining(even_bare=True, timeout=2) as run:
-        eventually("the eviction", world.told_to_end, 60, 0.1)
+        eventually("the eviction", world.told_to_end, every=0.1)
         world.api.lab.do("freeze", "kube-apiserver-1")
         time.sleep(6)
         world.api.lab.do("thaw", "kube-apiserver-1")

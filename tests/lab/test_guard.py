@@ -219,7 +219,7 @@ class Cluster:
             self.client.patch_node(node, {"metadata": {"annotations": {MARK: None, KURED: None}}, "spec": {"unschedulable": None}})
             self.on(node, "rm -f /run/touched")
         self.lab.ask("kubectl", "delete", "--ignore-not-found", *LEASE)
-        eventually("Ready nodes", lambda: all(is_ready(one) for one in self.client.list_node().items), 60, 0.3)
+        eventually("Ready nodes", lambda: all(is_ready(one) for one in self.client.list_node().items), every=0.3)
 
 
 def is_ready(node):
