@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
 BOOT = 3600  # seconds for what takes minutes: this machine may be busy, and there may be much to build first
 
 
@@ -67,6 +70,22 @@ class Lab:
     def kubectl(self, *words, timeout=300):
         return self.do("kubectl", *words, timeout=timeout)
 
+    def begin(self, playbook, *words, **variables):
+        """A playbook that is not waited for, in the network that has both the nodes and the API server."""
+        argv = [PLAYBOOK, "-i", "lab/hosts.sh", "playbooks/%s.yml" % playbook, *words, "-e", json.dumps(variables)]
+        how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        return subprocess.Popen(self.command("exec", "--", *argv), cwd=ROOT, env=self.environment(), **how)
+
+    def play(self, playbook, *words, expect=(0,), at=lambda line: None, **variables):
+        """What a playbook says, which must end as expected; ``at`` is called with each line as it comes."""
+        with self.begin(playbook, *words, **variables) as running:
+            said = ""
+            for line in running.stdout:
+                said += line
+                at(line)
+        assert running.returncode in expect, said[-12000:]
+        return said
+
     def network(self):
         """The lab's network namespace."""
         return self.do("exec", "readlink", "/proc/self/ns/net")
@@ -87,6 +106,33 @@ def eventually(what, holds, limit=600, every=2.0):
             return found
         assert time.monotonic() < end, "gave up after %d s waiting for %s" % (limit, what)
         time.sleep(every)
+
+
+def changed(said):
+    """{node: number of changed tasks} of a recap."""
+    return {node: int(number) for node, number in re.findall(r"^(\S+)\s+: ok=.*? changed=(\d+)", said, re.M)}
+
+
+class Watch:
+    """What there was to see all the while, once a second: (when, what) of each look that saw something."""
+
+    def __init__(self, look):
+        self.look, self.seen, self.over = look, [], threading.Event()
+        self.thread = threading.Thread(target=self._work)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_error):
+        self.over.set()
+        self.thread.join()
+
+    def _work(self):
+        while not self.over.wait(1):
+            found = self.look()
+            if found:
+                self.seen.append((time.monotonic(), found))
 
 
 # -- what a lab could leave behind -------------------------------------------------------------------------------------

@@ -5,54 +5,22 @@ With three nodes those that are well stay Ready, and hide the fault.
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
-from labs import BOOT, ROOT, eventually
+from diagnoses import accused, finding, first_cause, reported
+from labs import BOOT, eventually
 from mesh import BRIDGE, ILL, SECOND_NIC, WELL, healed, old_start, registered, renewed  # noqa: F401 - the fixtures among them
 from test_cluster import pods
-
-from lab.policy import POLICY
 
 AT_ONCE = ("--force", "--grace-period=0", "--wait=false")
 
 
-def run(cluster, playbook, where, *options, **thresholds):
-    """The report of a playbook that is run as an operator does it."""
-    command = cluster.command("exec", "--", Path(sys.executable).with_name("ansible-playbook"), "playbooks/%s.yml" % playbook, "-i", "lab/hosts.sh")
-    variables = json.dumps(
-        {"nodecare_report_dir": str(where), "nodecare_fail_on": "never", "nodecare_thresholds": {**POLICY["nodecare_thresholds"], **thresholds}}
-    )
-    done = subprocess.run([*command, "-e", variables, *options], cwd=ROOT, env=cluster.environment(), text=True, capture_output=True, timeout=900, check=False)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    return json.loads((where / "report.json").read_text()), done.stdout
-
-
-def finding(report, rule_id, node):
-    """The one by which this node fails."""
-    (found,) = (one for one in report["findings"] if (one["id"], one["node"], one["status"]) == (rule_id, node, "fail"))
-    return found
-
-
-def accused(report, rule_id):
-    return sorted({one["node"] for one in report["findings"] if one["id"] == rule_id and one["status"] == "fail"})
-
-
-def first_cause(said):
-    """The line that names the first cause, and what follows up to the second."""
-    return said.partition("\n 1 ")[2].partition("\n 2 ")[0]
-
-
 def foreseen_then_diagnosed(cluster, tmp_path, fault, address):
     cluster.do("fault", ILL, fault)
-    report, _said = run(cluster, "preflight", tmp_path)
+    report, _said = reported(cluster, "preflight", tmp_path)
     assert accused(report, "calico.wrong_address") == [ILL]
     assert address in finding(report, "calico.wrong_address", ILL)["message"]
     eventually("Calico to register it", lambda: registered(cluster) == {**WELL, ILL: address}, BOOT)
-    report, said = run(cluster, "diagnose", tmp_path)
+    report, said = reported(cluster, "diagnose", tmp_path)
     assert accused(report, "calico.registered_wrong_address") == [ILL]
     assert accused(report, "calico.bgp") in ([ILL], [])  # sessions may be up over the other network
     assert "%s: " % ILL in first_cause(said).splitlines()[0]
@@ -92,7 +60,7 @@ def test_a_hog_that_kills_calico_node(hogged, tmp_path):
     """A restart loop on one of three nodes; its own log says nothing of why."""
     hogged.kubectl("-n", "kube-system", "delete", "pod", calico_node(hogged)["metadata"]["name"], *AT_ONCE)
     eventually("its liveness probe to give up on it", lambda: restarts(hogged) >= 1, BOOT)
-    report, said = run(hogged, "diagnose", tmp_path, outlier_uptime_seconds=0)
+    report, said = reported(hogged, "diagnose", tmp_path, outlier_uptime_seconds=0)
     assert accused(report, "calico.overloaded_node") == [ILL]
     found = finding(report, "calico.overloaded_node", ILL)
     assert "iveness probe" in found["message"] and "the other 2 nodes have" in found["message"], found
@@ -112,7 +80,7 @@ def test_init_that_waits_for_the_runtime(silent, tmp_path):
     """The same picture as of a migration that does not end, which tests/lab/test_repair_ipam.py shows."""
     silent.kubectl("-n", "kube-system", "delete", "pod", calico_node(silent)["metadata"]["name"], *AT_ONCE)
     eventually("a new pod to be bound to the node", lambda: calico_node(silent)["status"]["phase"] == "Pending", BOOT)
-    report, said = run(silent, "diagnose", tmp_path, calico_init_s=1)
+    report, said = reported(silent, "diagnose", tmp_path, calico_init_s=1)
     found = finding(report, "calico.init_stuck", ILL)
     assert "Init:0/" in found["message"] and found["evidence"]["cause"] == "runtime", found
     assert accused(report, "calico.init_stuck") == accused(report, "runtime.unresponsive") == [ILL]

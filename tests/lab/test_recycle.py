@@ -3,73 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
-import subprocess
-import sys
-import threading
 import time
-from pathlib import Path
 
 import pytest
-from labs import ROOT, eventually
+from labs import Watch, changed, eventually
+from shop import closed, opened, pods_on, ready_pods
 
-PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
 HOG = 16  # processes that only compute
 MARK = "nodecare/repair"
 LEASE = ("-n", "kube-system", "get", "lease", "nodecare-repair", "--ignore-not-found", "-o", "name")
-# The evicted pod of a Deployment has to find a place elsewhere, so its budget allows one disruption.
-APP = """
-apiVersion: v1
-kind: List
-items:
-- {apiVersion: v1, kind: Namespace, metadata: {name: shop}}
-- apiVersion: apps/v1
-  kind: Deployment
-  metadata: {name: cart, namespace: shop}
-  spec:
-    replicas: 2
-    selector: {matchLabels: {app: cart}}
-    template:
-      metadata: {labels: {app: cart}}
-      spec:
-        terminationGracePeriodSeconds: 5
-        containers: [{name: main, image: %s, imagePullPolicy: Never}]
-        topologySpreadConstraints:
-        - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: cart}}}
-- apiVersion: policy/v1
-  kind: PodDisruptionBudget
-  metadata: {name: cart, namespace: shop}
-  spec: {maxUnavailable: 1, selector: {matchLabels: {app: cart}}}
-"""
 # A node of the lab is slow to boot, and slower while others use this machine's CPUs.
 PATIENCE = {"nodecare_reboot_wait": 1200, "nodecare_wait": 900, "nodecare_drain_wait": 600}
 AGREED = {"nodecare_reboot_ok": True, "nodecare_drain_even_emptydir": True, "nodecare_drain_even_bare": True, **PATIENCE}
 
 
-class Watch:
-    """What a node was like all the while, as kubectl and BIRD tell it: the order of things is what the repair promises."""
-
-    def __init__(self, lab, node):
-        self.lab, self.node, self.seen, self.over = lab, node, [], threading.Event()
-        self.thread = threading.Thread(target=self._work)
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_error):
-        self.over.set()
-        self.thread.join()
-
-    def _work(self):
-        while not self.over.wait(1):
-            said = look(self.lab, self.node)
-            if said:
-                self.seen.append(said)
-
-    def first_uncordoned(self, boot):
-        """The first look at a node that takes pods again, in another boot than this."""
-        return next(one for one in self.seen if one["boot"] != boot and not one["cordoned"])
+def first_uncordoned(watch, boot):
+    """The first look at a node that takes pods again, in another boot than this."""
+    return next(one for _at, one in watch.seen if one["boot"] != boot and not one["cordoned"])
 
 
 def look(lab, node):
@@ -97,22 +47,8 @@ def nodes(lab):
     return sorted(line.rpartition("/")[2] for line in lab.kubectl("get", "nodes", "-o", "name").split())
 
 
-def play(lab, *words, expect=(0,), at=lambda line: None, **variables):
-    """What the playbook says, which must end as expected; ``at`` is called with each line as it comes."""
-    argv = [PLAYBOOK, "-i", "lab/hosts.sh", "playbooks/repair_overload.yml", *words, "-e", json.dumps({**PATIENCE, **variables})]
-    given = lab.command("exec", "--", *argv)  # whose network has both the nodes and the API server
-    how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    with subprocess.Popen(given, cwd=ROOT, env=lab.environment(), **how) as run:
-        said = ""
-        for line in run.stdout:
-            said += line
-            at(line)
-    assert run.returncode in expect, said[-12000:]
-    return said
-
-
-def changed(said):
-    return {node: int(number) for node, number in re.findall(r"^(\S+)\s+: ok=.*? changed=(\d+)", said, re.M)}
+def play(lab, *words, **variables):
+    return lab.play("repair_overload", *words, **{**PATIENCE, **variables})
 
 
 def well(lab, node):
@@ -124,12 +60,7 @@ def well(lab, node):
 def ill(cluster):
     """n1 computes without end, and has a pod of a Deployment."""
     eventually("all nodes to be well", lambda: all(well(cluster, node) for node in nodes(cluster)), 900)
-    images = json.loads(cluster.on("n1", "crictl images -o json"))["images"]
-    image = next(tag for one in images for tag in one["repoTags"] if "pause" in tag)
-    path = Path(cluster.do("kubeconfig")).with_name("shop.yml")
-    path.write_text(APP % image)
-    cluster.kubectl("apply", "-f", path)
-    eventually("its pods", lambda: cluster.kubectl("-n", "shop", "get", "deployment", "cart", "-o", "jsonpath={.status.readyReplicas}") == "2", 600)
+    opened(cluster, 2)
     cluster.do("fault", "n1", "busy", HOG)
     eventually("its load", lambda: all(float(one) > 8 for one in cluster.on("n1", "cat /proc/loadavg").split()[:2]), 900, 10)
     yield cluster
@@ -138,15 +69,9 @@ def ill(cluster):
         cluster.ask("kubectl", "uncordon", node)
         cluster.ask("kubectl", "annotate", "node", node, MARK + "-")
     cluster.ask("kubectl", "-n", "kube-system", "delete", "lease", "nodecare-repair", "--ignore-not-found")
-    cluster.ask("kubectl", "delete", "namespace", "shop", "--wait=false")
+    closed(cluster)
     cluster.ask("heal", "n1", "all")
     eventually("all nodes to be well", lambda: all(well(cluster, node) for node in nodes(cluster)), 1800)
-
-
-def pods_on(lab, node):
-    """The names of those that a drain moves."""
-    said = lab.kubectl("-n", "shop", "get", "pods", "--field-selector", "spec.nodeName=%s" % node, "-o", "name")
-    return {one.rpartition("/")[2] for one in said.split()}
 
 
 def test_drained_rebooted_and_given_back(ill):
@@ -155,22 +80,22 @@ def test_drained_rebooted_and_given_back(ill):
     boots, pods = {node: ill.boot_id(node) for node in nodes(ill)}, pods_on(ill, "n1")
     foreseen = play(ill, "--check", "--diff", **AGREED)
     assert {node: ill.boot_id(node) for node in boots} == boots and look(ill, "n1")["cordoned"] is False and pods_on(ill, "n1") == pods
-    for name in pods:
+    for name in pods.values():
         assert "-shop/%s" % name in foreseen, foreseen
 
     began = time.monotonic()
-    with Watch(ill, "n1") as watch:
+    with Watch(lambda: look(ill, "n1")) as watch:
         done = play(ill, **AGREED)
     print("drained, rebooted and given back in %.0f s" % (time.monotonic() - began))
     assert ill.boot_id("n1") != boots["n1"]
     assert {node: ill.boot_id(node) for node in others} == {node: boots[node] for node in others}, "another node was rebooted"
-    assert any(one["cordoned"] and one["marked"] and one["boot"] == boots["n1"] for one in watch.seen)
-    first = watch.first_uncordoned(boots["n1"])
+    assert any(one["cordoned"] and one["marked"] and one["boot"] == boots["n1"] for _at, one in watch.seen)
+    first = first_uncordoned(watch, boots["n1"])
     assert first["ready"] and first["calico"] and not first["marked"]
     assert well(ill, "n1") and sessions(ill, "n1") >= 1 and ill.kubectl(*LEASE) == ""
-    assert not pods & pods_on(ill, "n1"), "pods were not moved"
+    assert not pods.keys() & pods_on(ill, "n1").keys(), "pods were not moved"
     assert changed(done)["n1"] > 0 and all(changed(done)[node] == 0 for node in others)
-    eventually("the application", lambda: ill.kubectl("-n", "shop", "get", "deployment", "cart", "-o", "jsonpath={.status.readyReplicas}") == "2", 600)
+    eventually("the application", lambda: ready_pods(ill) == 2)
     assert set(changed(play(ill, **AGREED)).values()) == {0}
 
 

@@ -5,21 +5,17 @@ The nodes are looked at by plain commands, kubectl, calicoctl and birdcl.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
-import sys
 from collections import Counter
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
-from labs import BOOT, ROOT, Lab, eventually, own_name
+from labs import BOOT, ROOT, Lab, changed, eventually, own_name
 from mesh import BRIDGE, ILL, WELL, healed, old_start, registered  # noqa: F401 - the fixtures among them
 from test_cluster import NODES, pods, talkers  # noqa: F401 - the last is a fixture
 
-PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
 STRAY = "br-3a10a9384428"
 HEALTHY = [node for node in NODES if node != ILL]
 # In a pod: once a second, whether each of the others answers within two.
@@ -30,28 +26,6 @@ while sleep 1; do
   done
 done
 """
-
-
-def play(lab, playbook, *words, expect=0, **variables):
-    """What a playbook says, which must end as expected."""
-    argv = [PLAYBOOK, "-i", "lab/hosts.sh", "playbooks/%s.yml" % playbook, *words, "-e", json.dumps(variables)]
-    done = subprocess.run(
-        lab.command("exec", "--", *argv),
-        cwd=ROOT,
-        env=lab.environment(),
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=1800,
-        check=False,
-    )
-    assert (done.returncode == 0) is (expect == 0), done.stdout[-8000:]
-    return done.stdout
-
-
-def changed(said):
-    """{node: number of changed tasks} of a recap."""
-    return {node: int(number) for node, number in re.findall(r"^(\S+)\s+: ok=.*? changed=(\d+)", said, re.M)}
 
 
 def sessions(cluster):
@@ -116,9 +90,9 @@ def test_a_broken_mesh_is_healed_and_the_others_lose_nothing(old_start, talkers)
         eventually("its sessions to break", lambda: sessions(cluster)[ILL] == 0, BOOT)
         broken = since(told(), before)
 
-        predicted = play(cluster, "repair_bridges", "--check", "--diff")
+        predicted = cluster.play("repair_bridges", "--check", "--diff")
         assert STRAY in cluster.on(ILL, "ip -br link") and registered(cluster)[ILL] == BRIDGE
-        done = play(cluster, "repair_bridges", "--diff")
+        done = cluster.play("repair_bridges", "--diff")
         assert changed(predicted) == {node: int(node == ILL) for node in NODES}
         assert changed(done)[ILL] in (1, 2) and not any(changed(done)[node] for node in HEALTHY)  # the second: calico-node was started anew
         assert re.findall(r"^[-+].*$", predicted, re.M) == re.findall(r"^[-+].*$", done, re.M)
@@ -131,8 +105,8 @@ def test_a_broken_mesh_is_healed_and_the_others_lose_nothing(old_start, talkers)
         "lost while broken: %d of the ill node, %d of the others; in all: %d of the others" % (lost(broken, NODES), lost(broken, HEALTHY), lost(whole, HEALTHY))
     )
     assert lost(whole, HEALTHY) == 0
-    assert not any(changed(play(cluster, "repair_bridges")).values())
-    assert "+172.18.0.1/16" in play(cluster, "undo", "--check", "--diff", "--limit", ILL)
+    assert not any(changed(cluster.play("repair_bridges")).values())
+    assert "+172.18.0.1/16" in cluster.play("undo", "--check", "--diff", "--limit", ILL)
 
 
 # -- a real docker -------------------------------------------------------------------------------------------------------
@@ -160,20 +134,20 @@ def test_dockers_own_network_goes_and_comes_back(with_docker):
     name = "br-" + lab.on("n1", MADE)[:12]
     before = lab.on("n1", KEPT)
     lab.on("n1", EMPTY)
-    said = play(lab, "repair_bridges", expect=2, **ALONE)
+    said = lab.play("repair_bridges", expect=(2,), **ALONE)
     assert "the container needs (created) of docker" in said and name in lab.on("n1", "ip -br link")
     lab.on("n1", "docker rm needs")
 
-    predicted = play(lab, "repair_bridges", "--check", "--diff", **ALONE)
+    predicted = lab.play("repair_bridges", "--check", "--diff", **ALONE)
     assert name in lab.on("n1", "ip -br link")
-    done = play(lab, "repair_bridges", "--diff", **ALONE)
+    done = lab.play("repair_bridges", "--diff", **ALONE)
     assert changed(predicted) == changed(done) == {"n1": 1}
     lab.on("n1", "systemctl restart docker")  # it would make again what it still knows
     assert name not in lab.on("n1", "ip -br link") and "one" not in lab.on("n1", "docker network ls --format '{{.Name}}'").split()
     assert "docker0" in lab.on("n1", "ip -br link")
-    assert changed(play(lab, "repair_bridges", **ALONE)) == {"n1": 0}
+    assert changed(lab.play("repair_bridges", **ALONE)) == {"n1": 0}
 
-    play(lab, "undo", **ALONE)
+    lab.play("undo", **ALONE)
     assert lab.on("n1", KEPT) == before
     lab.on("n1", "docker network rm one")
 
@@ -182,6 +156,6 @@ def test_a_docker_that_does_not_run_keeps_its_networks(with_docker):
     lab = with_docker
     name = "br-" + lab.on("n1", MADE)[:12]
     lab.on("n1", "systemctl stop docker.socket docker")
-    said = play(lab, "repair_bridges", expect=2, **ALONE)
+    said = lab.play("repair_bridges", expect=(2,), **ALONE)
     assert "start docker, then run this again" in said and name in lab.on("n1", "ip -br link")
     lab.on("n1", "systemctl start docker; docker network rm one")

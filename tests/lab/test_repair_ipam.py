@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
+from diagnoses import finding, first_cause, reported
 from labs import BOOT, ROOT, eventually
-from test_diagnosis import finding, first_cause, run
 
 BIN = Path(sys.executable).parent
 NODE, POD, POD_CIDR = "ipam-1", "calico-node-ipam", "192.168.77.0/24"
@@ -224,7 +224,7 @@ def test_a_real_node_comes_out_of_init(cluster, tmp_path):
         eventually("upgrade-ipam to hold it up", looping, BOOT)
         locked = ("get", INFORMATION, "default", "-o", "jsonpath={.spec.datastoreReady}")
         eventually("the datastore to be locked", lambda: nodes.kubectl(*locked) == "false", BOOT)
-        report, said = run(nodes, "diagnose", tmp_path, calico_init_s=1, calico_migration_s=1)
+        report, said = reported(nodes, "diagnose", tmp_path, calico_init_s=1, calico_migration_s=1)
         found = finding(report, "calico.init_stuck", "n2")
         assert "Init:0/" in found["message"] and found["evidence"]["cause"] == "ipam_migration", found
         assert "calico.ipam_migration on n2" in first_cause(said), said

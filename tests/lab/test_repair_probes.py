@@ -6,11 +6,10 @@ import json
 import time
 
 import pytest
-from labs import BOOT, eventually
+from labs import BOOT, changed, eventually
 from mesh import ILL, WELL, healed  # noqa: F401 - a fixture
 from test_cluster import pods
 from test_repair_autodetection import template
-from test_repair_bridges import changed, play
 
 SLOW = 1500  # ms for each answer: below the two seconds after which calico-node's start-up gives up by itself
 IMPATIENT = {"failureThreshold": 2}  # as some distributions have it: killed after 20 to 30 s
@@ -43,15 +42,15 @@ def test_a_restart_loop_far_from_the_api_server_is_ended(far):
     before = template(far)
     far.kubectl("-n", "kube-system", "delete", "pod", pods(far, "k8s-app=calico-node")[ILL]["metadata"]["name"])
     eventually("calico-node to be killed again and again", lambda: restarts(far)[0] >= 2, BOOT)
-    predicted = play(far, "repair_probes", "--check", "--diff")
+    predicted = far.play("repair_probes", "--check", "--diff")
     assert template(far) == before and "livenessProbe" in predicted
-    said = play(far, "repair_probes", "--diff", nodecare_wait=600)
+    said = far.play("repair_probes", "--diff", nodecare_wait=600)
     assert sum(changed(said).values()) > 0
     eventually("calico-node to be ready there", lambda: restarts(far)[1], BOOT)
     count = {node: restarts(far, node)[0] for node in WELL}
     time.sleep(CALM)
     assert {node: restarts(far, node)[0] for node in WELL} == count and restarts(far)[1]
-    assert sum(changed(play(far, "repair_probes", nodecare_wait=600)).values()) == 0
+    assert sum(changed(far.play("repair_probes", nodecare_wait=600)).values()) == 0
     far.do("api", "heal")
-    play(far, "repair_probes", nodecare_state="as_before", nodecare_wait=600)
+    far.play("repair_probes", nodecare_state="as_before", nodecare_wait=600)
     assert template(far) == before

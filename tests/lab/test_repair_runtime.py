@@ -6,16 +6,11 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
-import threading
-import time
-from pathlib import Path
 
 import pytest
-from labs import ROOT, Lab, eventually, own_name
+from labs import Lab, Watch, changed, eventually, own_name
+from shop import closed, opened, pods_on, ready_pods
 
-PLAYBOOKS = Path(sys.executable).with_name("ansible-playbook")
 MARK = "nodecare/repair"
 LEASE = ("-n", "kube-system", "get", "lease", "nodecare-repair", "--ignore-not-found", "-o", "name")
 ACT = "Restart what is ill, and nothing else]"
@@ -27,43 +22,10 @@ LOST_SOCKET = "rm /run/containerd/containerd.sock"
 DROP_IN = "/etc/systemd/system/containerd.service.d/lab.conf"
 KILLS = "mkdir -p %s; printf '[Service]\\nKillMode=control-group\\n' >%s; systemctl daemon-reload" % (os.path.dirname(DROP_IN), DROP_IN)
 SPARES = "rm -f %s; systemctl daemon-reload" % DROP_IN
-APP = """
-apiVersion: v1
-kind: List
-items:
-- {apiVersion: v1, kind: Namespace, metadata: {name: shop}}
-- apiVersion: apps/v1
-  kind: Deployment
-  metadata: {name: cart, namespace: shop}
-  spec:
-    replicas: 3
-    selector: {matchLabels: {app: cart}}
-    template:
-      metadata: {labels: {app: cart}}
-      spec:
-        terminationGracePeriodSeconds: 5
-        containers: [{name: main, image: %s, imagePullPolicy: Never}]
-        topologySpreadConstraints:
-        - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: cart}}}
-"""
 
 
-def run(lab, playbook, *words, **variables):
-    """A playbook that is begun, in the network that has both the nodes and the API server."""
-    argv = [PLAYBOOKS, "-i", "lab/hosts.sh", "playbooks/%s.yml" % playbook, *words, "-e", json.dumps({**PATIENCE, **variables})]
-    how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    return subprocess.Popen(lab.command("exec", "--", *argv), cwd=ROOT, env=lab.environment(), **how)
-
-
-def play(lab, playbook, *words, expect=(0,), at=lambda line: None, **variables):
-    """What a playbook says, which must end as expected; ``at`` is called with each line as it comes."""
-    with run(lab, playbook, *words, **variables) as running:
-        said = ""
-        for line in running.stdout:
-            said += line
-            at(line)
-    assert running.returncode in expect, said[-12000:]
-    return said
+def play(lab, playbook, *words, **variables):
+    return lab.play(playbook, *words, **{**PATIENCE, **variables})
 
 
 def preflight(lab, place, *words, **variables):
@@ -73,10 +35,6 @@ def preflight(lab, place, *words, **variables):
     for one in json.loads((place / "report.json").read_text())["findings"]:
         found[one["id"]] = min(found.get(one["id"], "skip"), one["status"], key=order.index)
     return found
-
-
-def changed(said):
-    return {node: int(number) for node, number in re.findall(r"^(\S+)\s+: ok=.*? changed=(\d+)", said, re.M)}
 
 
 def silent_for(said):
@@ -120,44 +78,24 @@ def names(lab):
     return sorted(line.rpartition("/")[2] for line in lab.kubectl("get", "nodes", "-o", "name").split())
 
 
-class Watch:
-    """What a node was all the while, by kubectl."""
+def looked(lab, name):
+    """The same; nothing where the API server gave no answer."""
+    try:
+        return node_of(lab, name)
+    except AssertionError:
+        return None
 
-    def __init__(self, lab, node):
-        self.lab, self.node, self.seen, self.over = lab, node, [], threading.Event()
-        self.thread = threading.Thread(target=self._work)
 
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_error):
-        self.over.set()
-        self.thread.join()
-
-    def _work(self):
-        while not self.over.wait(1):
-            try:
-                self.seen.append((time.monotonic(), node_of(self.lab, self.node)))
-            except AssertionError:
-                continue
-
-    @property
-    def not_ready_s(self):
-        """The seconds between looks at a node that was not Ready."""
-        return sum(later - at for (at, one), (later, _next) in zip(self.seen, self.seen[1:]) if not one["ready"])
+def not_ready_s(watch):
+    """The seconds between looks at a node that was not Ready."""
+    return sum(later - at for (at, one), (later, _next) in zip(watch.seen, watch.seen[1:]) if not one["ready"])
 
 
 @pytest.fixture
 def app(cluster):
     """A Deployment with a pod on each node."""
     eventually("all nodes to be well", lambda: all(node_of(cluster, node) == AS_EVER for node in names(cluster)), 900)
-    images = json.loads(cluster.on("n1", "crictl images -o json"))["images"]
-    image = next(tag for one in images for tag in one["repoTags"] if "pause" in tag)
-    path = Path(cluster.do("kubeconfig")).with_name("cart.yml")
-    path.write_text(APP % image)
-    cluster.kubectl("apply", "-f", path)
-    eventually("its pods", lambda: ready_pods(cluster) == 3, 600)
+    opened(cluster, 3)
     yield cluster
     for node in names(cluster):
         cluster.ask("start", node)
@@ -166,12 +104,8 @@ def app(cluster):
         cluster.ask("kubectl", "uncordon", node)
         cluster.ask("kubectl", "annotate", "node", node, MARK + "-")
     cluster.ask("kubectl", "-n", "kube-system", "delete", "lease", "nodecare-repair", "--ignore-not-found")
-    cluster.ask("kubectl", "delete", "namespace", "shop", "--wait=false")
+    closed(cluster)
     eventually("all nodes to be well", lambda: all(node_of(cluster, node) == AS_EVER for node in names(cluster)), 1800)
-
-
-def ready_pods(lab):
-    return int(lab.kubectl("-n", "shop", "get", "deployment", "cart", "-o", "jsonpath={.status.readyReplicas}") or 0)
 
 
 # -- brought back --------------------------------------------------------------------------------------------------------
@@ -180,12 +114,12 @@ def ready_pods(lab):
 def test_one_that_a_signal_has_stopped_goes_on(app, tmp_path):
     """Red, predicted, done on this node only, green; the same process and the same containers."""
     before = {node: (main_process(app, node), by_crictl(app, node), by_kubectl(app, node)) for node in names(app)}
-    with Watch(app, "n1") as watch:
+    with Watch(lambda: looked(app, "n1")) as watch:
         app.do("fault", "n1", "hung-containerd")
         assert preflight(app, tmp_path, "--limit", "n1", nodecare_cluster=False)["runtime.unresponsive"] == "fail"
         said = play(app, "repair_runtime", "--diff")
         eventually("n1 to be Ready", lambda: node_of(app, "n1") == AS_EVER, 600)
-    print("silent for %.1f s of the repair, NotReady for %.0f s" % (silent_for(said), watch.not_ready_s))
+    print("silent for %.1f s of the repair, NotReady for %.0f s" % (silent_for(said), not_ready_s(watch)))
     print(app.kubectl("get", "events", "--field-selector", "involvedObject.kind=Node,involvedObject.name=n1"))
     assert any(one["cordoned"] and one["marked"] for _at, one in watch.seen)
     assert "+continue" in said and "continue containerd.service" in said
@@ -209,9 +143,9 @@ def test_one_that_lost_its_socket_is_restarted_with_its_containers_as_they_were(
     before = {node: (by_crictl(app, node), by_kubectl(app, node)) for node in names(app)}
     mains = {node: main_process(app, node) for node in names(app)}
     app.on("n1", LOST_SOCKET)
-    with Watch(app, "n1") as watch:
+    with Watch(lambda: looked(app, "n1")) as watch:
         said = play(app, "repair_runtime")
-    print("silent for %.1f s of the repair, NotReady for %.0f s" % (silent_for(said), watch.not_ready_s))
+    print("silent for %.1f s of the repair, NotReady for %.0f s" % (silent_for(said), not_ready_s(watch)))
     assert {node for node in mains if main_process(app, node) != mains[node]} == {"n1"}
     assert {node: (by_crictl(app, node), by_kubectl(app, node)) for node in before} == before
     assert node_of(app, "n1") == AS_EVER and ready_pods(app) == 3
@@ -222,20 +156,15 @@ def test_one_that_lost_its_socket_is_restarted_with_its_containers_as_they_were(
 # -- where pods would end ------------------------------------------------------------------------------------------------
 
 
-def shop_pods(lab, node):
-    said = json.loads(lab.kubectl("-n", "shop", "get", "pods", "--field-selector", "spec.nodeName=%s" % node, "-o", "json"))["items"]
-    return {one["metadata"]["uid"] for one in said}
-
-
 def test_where_pods_would_end_the_node_is_drained_first(app):
     """A drop-in has taken KillMode=process away. Without consent nothing is touched; with it the pods are made elsewhere before the restart."""
     app.on("n1", KILLS)
     app.on("n1", LOST_SOCKET)
-    main, pods = main_process(app, "n1"), shop_pods(app, "n1")
+    main, pods = main_process(app, "n1"), pods_on(app, "n1")
     running = app.on("n1", "ps -eo comm= | grep -c '^containerd-shim'")
     said = play(app, "repair_runtime", expect=(2,))
     assert "has KillMode=control-group" in said and "nodecare_allow_disruption=true" in said and "No further node is touched" in said
-    assert main_process(app, "n1") == main and shop_pods(app, "n1") == pods and node_of(app, "n1")["marked"] is False
+    assert main_process(app, "n1") == main and pods_on(app, "n1") == pods and node_of(app, "n1")["marked"] is False
     assert app.on("n1", "ps -eo comm= | grep -c '^containerd-shim'") == running
     moved = []
 
@@ -246,7 +175,7 @@ def test_where_pods_would_end_the_node_is_drained_first(app):
     said = play(app, "repair_runtime", at=look, **CONSENT)
     assert moved[0] == (3, main), "it was restarted before the pods were made elsewhere: %r" % moved
     assert main_process(app, "n1") != main and node_of(app, "n1") == AS_EVER
-    assert not pods & shop_pods(app, "n1") and ready_pods(app) == 3
+    assert not pods.keys() & pods_on(app, "n1").keys() and ready_pods(app) == 3
 
 
 def ready_pods_elsewhere(lab):
@@ -284,7 +213,7 @@ def test_a_node_that_is_lost_in_the_middle_ends_the_run(app):
 def test_a_controller_that_is_killed_leaves_what_the_next_run_finishes(app):
     app.on("n1", LOST_SOCKET)
     before, main = by_crictl(app, "n1"), main_process(app, "n1")
-    with run(app, "repair_runtime") as running:
+    with app.begin("repair_runtime", **PATIENCE) as running:
         for line in running.stdout:
             if "without another restart" in line:
                 running.send_signal(signal.SIGKILL)

@@ -1,6 +1,7 @@
 """Swap on real nodes: found, turned off for good, proven by a real reboot, and taken back to the very bytes.
 
-A case makes swap return in its own way, and the node is looked at by plain commands. Nodes without Kubernetes are enough for all but the last.
+A case makes swap return in its own way, and the node is looked at by plain commands. Nodes without Kubernetes are enough; the story with a
+kubelet is the scenario repair_swap.
 """
 
 from __future__ import annotations
@@ -9,13 +10,10 @@ import json
 import os
 import re
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-from labs import ROOT, Lab, eventually, own_name
+from labs import PLAYBOOK, ROOT, Lab, changed, eventually, own_name
 
-PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
 FSTAB = "printf '%s' >/etc/fstab; chmod 640 /etc/fstab"
 # All that a repair could change, but for its own journal: what each path is, to whom it belongs, and its bytes.
 STATE = r"find /etc /usr/lib/systemd -xdev \( -type f -exec sha256sum {} + \) -o -printf '%p %y %l\n'; find /etc -xdev -printf '%p %m %U %G\n'"
@@ -58,15 +56,6 @@ rmmod zram 2>/dev/null || true
 
 
 class Nodes(Lab):
-    def play(self, playbook, *words, expect=(0,), **variables):
-        """What a playbook says, which must end as expected."""
-        argv = [PLAYBOOK, "-i", "lab/hosts.sh", "playbooks/%s.yml" % playbook, *words, "-e", json.dumps(variables)]
-        done = subprocess.run(
-            argv, cwd=ROOT, env=self.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-        )
-        assert done.returncode in expect, done.stdout[-8000:]
-        return done.stdout
-
     def preflight(self, place, *words, checks=("swap",)):
         """{rule: status} of the nodes' worst findings."""
         self.play("preflight", *words, nodecare_checks=list(checks), nodecare_report_dir=str(place), nodecare_fail_on="never", nodecare_cluster=False)
@@ -100,11 +89,6 @@ def make(case, lab, node, place):
         put(lab, node, PACKAGES[words], place)
     lab.on(node, words)
     return areas
-
-
-def changed(said):
-    """{node: number of changed tasks} of a recap."""
-    return {node: int(number) for node, number in re.findall(r"^(\S+)\s+: ok=.*? changed=(\d+)", said, re.M)}
 
 
 @pytest.fixture(scope="module")
@@ -206,34 +190,3 @@ def test_a_node_that_is_lost_in_the_middle_ends_the_run(plug, both):
     both.on("n1", "touch /run/go")
     both.play("repair_swap", **IMPATIENT)
     assert [both.on(name, SWAPS) for name in ("n1", "n2")] == ["", ""]
-
-
-# -- with a kubelet ------------------------------------------------------------------------------------------------------
-
-
-def test_a_kubelet_in_its_restart_loop_comes_back(cluster, tmp_path):
-    """An empty fstab and a GPT swap partition: after a reboot swap is on, and the kubelet ends as soon as it starts, for ever."""
-    nodes, node, only = Nodes(cluster.name), "n1", ("--limit", "n1")
-    ready = ("get", "node", node, "-o", "jsonpath={.status.conditions[?(@.type=='Ready')].status}")
-    well = nodes.kubectl(*ready)  # without Calico nodes are False; Unknown is one whose kubelet is silent
-    nodes.do("fault", node, "swap-returns")
-    try:
-        nodes.reboot(node)
-        assert nodes.on(node, SWAPS) == "/dev/ubda1"
-        eventually("the kubelet to give up", lambda: "running with swap on is not supported" in nodes.on(node, "journalctl -b -u kubelet --no-pager"), 600)
-        eventually("the node to be missed", lambda: nodes.kubectl(*ready) == "Unknown", 600)
-        red = nodes.preflight(tmp_path, *only, checks=("swap", "kubelet"))
-        assert {rule: red[rule] for rule in ("swap.active", "swap.returns", "kubelet.refuses_swap")} == dict.fromkeys(
-            ("swap.active", "swap.returns", "kubelet.refuses_swap"), "fail"
-        )
-        assert changed(nodes.play("repair_swap", *only)) == {node: 1}
-        eventually("the node to be as it was", lambda: nodes.kubectl(*ready) == well, 600)
-        nodes.reboot(node)
-        assert nodes.on(node, SWAPS) == ""
-        eventually("the node to be as it was", lambda: nodes.kubectl(*ready) == well, 900)
-        assert "it is proven that the next boot leaves it off" in nodes.play("repair_swap", *only)
-        green = nodes.preflight(tmp_path, *only, checks=("swap", "kubelet"))
-        assert "fail" not in green.values(), green
-    finally:
-        nodes.play("undo", *only, expect=(0, 2))
-        nodes.do("heal", node, "swap-returns")
