@@ -4,6 +4,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-test preflight test unit integration gates lint docs picture bench clean setup-lab test-lab lab-up lab-down lab-status lab-ssh
 
+# What Python has compiled is kept, or each of the many programs that are started would compile the same anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 LOCAL := -i localhost, -c local -e ansible_python_interpreter='{{ ansible_playbook_python }}'
 TARGETS := $(if $(INVENTORY),-i $(INVENTORY),$(LOCAL))
 # Three side by side keep two cores busy, since many wait for an answer or for its lack. tests/conftest.py says what stays together.
