@@ -27,9 +27,9 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
-import yaml
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._node import Answer, Node
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes import AREAS, take
+from tables import loaded
 
 TREES = Path(__file__).parent / "trees"
 CLOCK = 1790000000.0
@@ -200,7 +200,7 @@ def varint(number):
 
 @functools.lru_cache
 def _loaded(text):
-    return yaml.safe_load(text)
+    return loaded(text)
 
 
 def machine(tree, change, where):

@@ -8,7 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-import yaml
 from ansible.errors import AnsibleFilterError
 from ansible_collections.nodecare.kubernetes.plugins.filter.calico_autodetect import calico_autodetect
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._calico import _re2, _versions
@@ -19,6 +18,7 @@ from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._calico._start
 from hypothesis import given
 from hypothesis import strategies as st
 from predicted import differences
+from tables import loaded
 
 TABLES = Path(__file__).parent / "cases" / "calico"
 QUESTION = ("ask", "family", "internal", "reached")
@@ -26,7 +26,7 @@ TWO_NICS = ["lo 127.0.0.1/8", "eth0 10.0.2.15/24 2001:db8::15/64", "eth1 192.168
 
 
 def table(name):
-    return yaml.safe_load((TABLES / (name + ".yml")).read_text())
+    return loaded((TABLES / (name + ".yml")).read_text())
 
 
 def facts_of(links, routes=()):

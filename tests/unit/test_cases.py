@@ -17,16 +17,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _judge
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules import RULES
 from recorded import read
+from tables import loaded
 
 CASES = [
     pytest.param(case, id="%s: %s" % (table.stem, case["case"]))
     for table in sorted((Path(__file__).parent / "cases").glob("*.yml"))
-    for case in yaml.safe_load(table.read_text()) or []
+    for case in loaded(table.read_text()) or []
 ]
 
 

@@ -9,16 +9,16 @@ import threading
 import time
 
 import pytest
-import yaml
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _api, _sweep
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._api import _client
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._sweep import _values
-from api_server import OBJECTS, PLACE, Api, facts, standing_in
+from api_server import OBJECTS, Api, facts, standing_in
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table
 
-CASES = yaml.safe_load((PLACE / "cases.yml").read_text())
-HEALTHY = yaml.safe_load((PLACE.parent / "clusters" / "healthy.yml").read_text())
+CASES = table("api/cases")
+HEALTHY = table("clusters/healthy")
 SECRET = "hunter2"
 
 

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import copy
-from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _judge
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules import RULES
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table
 
-HERE = Path(__file__).parent
-HEALTHY = yaml.safe_load((HERE / "clusters" / "healthy.yml").read_text())
-STORIES = [
-    case
-    for name in ("calico-cluster", "cluster")
-    for case in yaml.safe_load((HERE / "cases" / (name + ".yml")).read_text())
-    if case.get("cluster", {}).get("nodes")
-]
+HEALTHY = table("clusters/healthy")
+STORIES = [case for name in ("calico-cluster", "cluster") for case in table("cases/" + name) if case.get("cluster", {}).get("nodes")]
 IDS = [rule_id for rule_id, rule in RULES.items() if rule.asks_cluster]
 POLICY = policy({})
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 import time
-from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _causes, _judge
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._diagnosis import diagnose, place_of, untold
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules import RULES
 from graphlib import TopologicalSorter
+from tables import table
 
-CASES = [case for name in ("calico-cluster", "cluster") for case in yaml.safe_load((Path(__file__).parent / "cases" / (name + ".yml")).read_text())]
+CASES = [case for name in ("calico-cluster", "cluster") for case in table("cases/" + name)]
 POLICY = policy({})
 
 

@@ -17,16 +17,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-import yaml
 from ansible_collections.nodecare.kubernetes.plugins.action import node_gate
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _gates, _room
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._sweep import _nodes
+from tables import table
 
-CASES = yaml.safe_load((Path(__file__).parent / "gates" / "gates.yml").read_text())
+CASES = table("gates/gates")
 ROOM = {"cpu": "1", "memory": "1Gi", "pods": "3"}
 STATES = ("NotReady", "cordoned", "learner")
 

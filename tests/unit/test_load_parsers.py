@@ -6,16 +6,15 @@ import os
 import subprocess
 import threading
 import time
-from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._node import Node
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes import load
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes.load import _numbers, _room, _window
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded import read
+from tables import table
 
 TEXT = st.text(max_size=200) | st.text(alphabet="cpu some=avg10.: -()0123456789ab\n\t\\²", max_size=200)
 PARSERS = [
@@ -114,7 +113,7 @@ def test_the_control_group_is_found_in_both_versions(text, path):
 
 
 def test_what_one_window_shows(tmp_path):
-    cases = yaml.safe_load((Path(__file__).parent / "cases" / "load.yml").read_text())
+    cases = table("cases/load")
     facts = read(None, cases[0]["change"], tmp_path, ["load"])
     seen = facts["load"]
     assert facts["problems"] == []

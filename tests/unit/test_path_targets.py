@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-from pathlib import Path
 
-import yaml
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _targets
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
-HEALTHY = yaml.safe_load((Path(__file__).parent / "clusters" / "healthy.yml").read_text())
+HEALTHY = table("clusters/healthy")
 
 
 def changed(**calico):

@@ -16,7 +16,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _judge, _plan, _report, _reported
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._plan import REPAIRS, Consent, Node, can_begin, known
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
@@ -25,10 +24,11 @@ from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._report import
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules import RULES, _rule
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 from test_diagnosis import of_story
 
 ROOT = Path(__file__).parents[2]
-CASES = [pytest.param(case, id=case["case"]) for case in yaml.safe_load((Path(__file__).parent / "plans" / "incidents.yml").read_text())]
+CASES = [pytest.param(case, id=case["case"]) for case in table("plans/incidents")]
 
 
 def finding(one):

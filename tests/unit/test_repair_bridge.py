@@ -15,18 +15,18 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._repairs.bridge import _owners, _users
 from docker_stand_in import docker
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded import RecordedNode
 from spaces import space, usable
+from tables import table
 
 HERE = Path(__file__).parent
 B = "br-8e267f0e25b5"
-CASES = [pytest.param(case, id=case["case"]) for case in yaml.safe_load((HERE / "repairs/bridge.yml").read_text())]
-REFUSALS = yaml.safe_load((HERE / "repairs/bridge-refusals.yml").read_text())
+CASES = [pytest.param(case, id=case["case"]) for case in table("repairs/bridge")]
+REFUSALS = table("repairs/bridge-refusals")
 CONTAINERS = json.loads((HERE / "repairs/docker-20.10.24-containers.json").read_text())
 LINK = ["link add B type bridge", "address add 172.18.0.1/16 dev B", "link set B addrgenmode none", "link set B up"]
 in_a_namespace = pytest.mark.skipif(bool(usable()), reason=usable() or "usable")

@@ -8,7 +8,6 @@ import os
 from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.nodecare.kubernetes.plugins.module_utils import _node
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._changes import Unchangeable
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._journal import Busy, Conflict
@@ -16,9 +15,10 @@ from ansible_collections.nodecare.kubernetes.plugins.module_utils._repairs impor
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _ipam, _judge
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._with_cluster import joined
+from tables import table
 
-CASES = [pytest.param(case, id=case["case"]) for case in yaml.safe_load((Path(__file__).parent / "repairs" / "ipam.yml").read_text())]
-STORIES = yaml.safe_load((Path(__file__).parent / "cases" / "calico-cluster.yml").read_text())
+CASES = [pytest.param(case, id=case["case"]) for case in table("repairs/ipam")]
+STORIES = table("cases/calico-cluster")
 IDS = {"ALIVE": "a" * 64, "DEAD": "d" * 64}
 POLICY = policy({})
 

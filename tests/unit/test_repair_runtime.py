@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-import yaml
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes import kubelet, runtime
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes.runtime._processes import arguments
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._repairs.runtime._containers import container_of, unit_path
@@ -14,9 +11,9 @@ from ansible_collections.nodecare.kubernetes.plugins.module_utils._repairs.runti
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded import RecordedNode, machine
+from tables import table
 
-TABLE = Path(__file__).parent / "repairs" / "runtime.yml"
-CASES = [pytest.param(case, id=case["case"]) for case in yaml.safe_load(TABLE.read_text())]
+CASES = [pytest.param(case, id=case["case"]) for case in table("repairs/runtime")]
 USUAL = {"LoadState": "loaded", "ActiveState": "active", "SubState": "running", "Result": "success", "NRestarts": 0, "KillMode": "process"}
 STAT = "%d (%s) %s 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 8000 1000 100 0\n"
 STATUS = "Name:\t%s\nTracerPid:\t0\nvoluntary_ctxt_switches:\t90\nnonvoluntary_ctxt_switches:\t7\n"

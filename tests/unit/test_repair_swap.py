@@ -20,10 +20,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.nodecare.kubernetes.plugins.module_utils import _changes
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._journal import Busy, Conflict, Journal
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._repairs import Failed, Refused, undo
@@ -31,9 +29,9 @@ from ansible_collections.nodecare.kubernetes.plugins.module_utils._repairs.swap 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recorded import machine
+from tables import table
 
-TABLE = Path(__file__).parent / "repairs" / "swap.yml"
-CASES = [pytest.param(case, id=case["case"]) for case in yaml.safe_load(TABLE.read_text())]
+CASES = [pytest.param(case, id=case["case"]) for case in table("repairs/swap")]
 HEADER = "Filename\tType\tSize\tUsed\tPriority\n"
 OURS = ("/var", "/run/nodecare", "/proc/swaps", "/asked", "/run")
 
