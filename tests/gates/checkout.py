@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
@@ -57,6 +58,7 @@ def copy(to, without=()):
     return tree
 
 
+@functools.cache  # each play asks for it
 def python(lowest, highest):
     """A Python of the machine that really runs, the newest between two versions; None where there is none."""
     said = run("sh", "requirements/python.sh", lowest, highest, expect=(0, 1))
