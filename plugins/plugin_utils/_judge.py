@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from ._policy import matches
 from ._rules import RULES
@@ -84,14 +85,22 @@ def judge_across(nodes, policies, ids, policy):
 
 def judge(nodes, policies, ids, policy, cluster=None):
     """Every finding about a set of nodes: ``nodes`` maps a name to its facts, ``policies`` to its policy."""
-    findings = [one for name, facts in nodes.items() for one in judge_node(name, facts, policies[name], ids)]
+    without = _without(cluster, nodes, ids)
+    findings = [one for name, facts in nodes.items() for one in judge_node(name, facts, policies[name], without)]
     return judge_together(findings, nodes, policies, ids, policy, cluster)
 
 
 def judge_together(findings, nodes, policies, ids, policy, cluster=None):
     """What was found on each node by itself, with what only several nodes or the cluster can tell."""
-    findings = merge(findings, judge_across(nodes, policies, ids, policy))
+    findings = merge(findings, judge_across(nodes, policies, _without(cluster, nodes, ids), policy))
     return merge(findings, judge_with_cluster(nodes, policies, cluster, ids, policy)) if cluster else findings
+
+
+def _without(cluster, nodes, ids):
+    """The rules to judge without the cluster. Where it was read, those that ask it have the last word on every machine: they are judged once, with it."""
+    if not cluster or not all(map(is_machine, nodes.values())):
+        return ids
+    return [rule_id for rule_id in ids if rule_id not in RULES or not RULES[rule_id].asks_cluster]
 
 
 def merge(findings, newer):
@@ -210,10 +219,11 @@ def within(version, wanted):
 
 
 def _at(facts, path):
-    for step in path.split("."):
-        if not isinstance(facts, dict) or step not in facts:
-            return None
-        facts = facts[step]
+    try:
+        for step in path.split("."):
+            facts = facts[step]
+    except (KeyError, TypeError):  # there is no such thing, or nothing can be in it
+        return None
     return facts
 
 
@@ -227,5 +237,6 @@ def _because(facts, paths):
     return "cannot tell: %s%s" % (reasons, " (read without root; run with become)" if unprivileged else "")
 
 
+@lru_cache(1 << 12)
 def _touches(fact, path):
     return (fact + ".").startswith(path + ".") or (path + ".").startswith(fact + ".")
