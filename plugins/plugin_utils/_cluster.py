@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import functools
-import ipaddress
+
+from ._addresses import interface_of, once
+from ._same import Same
 
 NODE, TYPHA, PROXY = "calico-node", "calico-typha", "kube-proxy"
 
@@ -39,6 +41,16 @@ def pods(holder, component):
     return sorted(found, key=lambda pod: -(pod.get("created") or 0))
 
 
+def runs(cluster, component):
+    """Whether any pod of a component is in the cluster."""
+    return component in _components(Same((cluster.get("pods"),)))
+
+
+@functools.lru_cache(4)
+def _components(same):
+    return {pod["component"] for pod in same[0] or [] if not pod.get("deleting")}
+
+
 def pod_of(node, component=NODE):
     return next(iter(pods(node, component)), None)
 
@@ -65,11 +77,11 @@ def is_ready(node):
     return None if status is None else status == "True"
 
 
-@functools.lru_cache(1 << 14)
+@once
 def address(text):
     """An address as Python knows it, of ``10.0.0.1/24`` or ``fd00::1``; None for anything else."""
     try:
-        return ipaddress.ip_interface(str(text)).ip if text else None
+        return interface_of(str(text)).ip if text else None
     except ValueError:
         return None
 

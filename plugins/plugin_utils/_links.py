@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 from ..module_utils._bridges import POD_NETWORK, current, first, owner_of, uplinks
+from ._addresses import ip_of
 from ._calico._host import is_global_unicast
 from ._calico._versions import VersionError, passes_over, passes_over_since, version
 
@@ -60,7 +59,7 @@ def choosable(link, family=None):
     """Addresses that Calico would take for a node's, in the kernel's order: anything unicast that is not local to the link or the host."""
     found = []
     for held in link["addresses"]:
-        ip = ipaddress.ip_address(held["ip"])
+        ip = ip_of(held["ip"])
         if family in (None, ip.version) and is_global_unicast(ip):
             found.append("%s/%d" % (held["ip"], held["prefix"]))
     return found

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from typing import NamedTuple
 
+from .._addresses import ip_of, network_of, once
 from ._versions import PEERS_HAVE_NO_MASK
 
 
@@ -75,7 +75,7 @@ def _link(link):
 
 
 def _held(one):
-    ip, prefix = plain(ipaddress.ip_address(one["ip"]), one["prefix"])
+    ip, prefix = plain(ip_of(one["ip"]), one["prefix"])
     marks = one.get("marks", ())
     return Held(ip, prefix, bool(one.get("peer")), "secondary" in marks, one.get("scope", 0))
 
@@ -86,28 +86,31 @@ def plain(ip, prefix):
     return (mapped, max(0, prefix - 96)) if mapped else (ip, prefix)
 
 
+@once
 def is_global_unicast(ip):
     """Go's idea of it: private addresses count, those of the host and of the link alone do not."""
     return not (ip.is_unspecified or ip.is_loopback or ip.is_multicast or ip.is_link_local or (ip.version == 4 and int(ip) == 0xFFFFFFFF))
 
 
+@once
 def parsed_ip(text):
     """Go refuses leading zeros and zones, which some Python accepts."""
     if re.search(r"(^|\.)0\d", text) and ":" not in text or "%" in text or not text.isascii():
         return None
     try:
-        return plain(ipaddress.ip_address(text), 128)[0]
+        return plain(ip_of(text), 128)[0]
     except ValueError:
         return None
 
 
+@once
 def parsed_cidr(text):
     """(ip, prefix), or None."""
     head, slash, tail = text.partition("/")
     if not slash or not re.match(r"[0-9]+\Z", tail) or "%" in head or (":" not in head and parsed_ip(head) is None):
         return None
     try:
-        ip = ipaddress.ip_address(head)
+        ip = ip_of(head)
     except ValueError:
         return None
     prefix = int(tail)
@@ -126,4 +129,4 @@ def parsed_either(text):
 def network(text):
     """The network of a CIDR, or None."""
     found = parsed_cidr(text)
-    return ipaddress.ip_network("%s/%d" % found, strict=False) if found else None
+    return network_of("%s/%d" % found) if found else None

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-import ipaddress
-
+from .._addresses import ip_of, network_of
 from ._host import is_global_unicast, parsed_ip
 
 
@@ -22,7 +21,7 @@ def reach(destination, family, host, reached=None):
     if destination and target is None:
         return None, "", "what %s resolves to on the node" % destination
     if not destination or (target.is_unspecified and family <= target.version):
-        target = ipaddress.ip_address("127.0.0.1" if family == 4 else "::1")  # nowhere is the node itself
+        target = ip_of("127.0.0.1" if family == 4 else "::1")  # nowhere is the node itself
     if target.version != family:
         return None, "dial udp%d: address %s: no suitable address found" % (family, target), ""
     if host.holder(target)[1]:
@@ -34,7 +33,7 @@ def default_source(host, family):
     """The address from which packets leave by the default route, or None."""
     everywhere = [route for route in host.routes if route["family"] == family and route["to"] == "default" and not route.get("type")]
     route = min(everywhere, key=lambda route: route.get("metric", 0), default=None)
-    return _source(parsed_ip(route["via"]) if route.get("via") else ipaddress.ip_address("0.0.0.0"), route, host)[0] if route else None
+    return _source(parsed_ip(route["via"]) if route.get("via") else ip_of("0.0.0.0"), route, host)[0] if route else None
 
 
 def _routed(target, host):
@@ -51,7 +50,7 @@ def _may_lead(rule, target):
     """Whether a rule may hold for the packets of a program that has chosen neither an address nor a link nor a mark."""
     if rule.get("not"):
         return True
-    elsewhere = rule.get("to") and target not in ipaddress.ip_network(rule["to"], strict=False)
+    elsewhere = rule.get("to") and target not in network_of(rule["to"])
     return not (elsewhere or rule.get("from") or rule.get("mark") or rule.get("out") or rule.get("vrf") or rule.get("in", "lo") != "lo")
 
 
@@ -59,7 +58,7 @@ def _own(target, host):
     """An address of the node's own is reached from itself, a secondary one from its primary."""
     link, held = host.holder(target)
     if held and held.secondary and target.version == 4:
-        network = ipaddress.ip_network("%s/%d" % (target, held.prefix), strict=False)
+        network = network_of("%s/%d" % (target, held.prefix))
         return next((one.ip for one in link.held if one.ip in network and one.prefix == held.prefix), target)
     return target
 
@@ -72,12 +71,12 @@ def _best(target, host):
 
 def _to(route):
     everything = "0.0.0.0/0" if route["family"] == 4 else "::/0"
-    return ipaddress.ip_network(everything if route["to"] == "default" else route["to"], strict=False)
+    return network_of(everything if route["to"] == "default" else route["to"])
 
 
 def _source(target, route, host):
     if route.get("source"):
-        return ipaddress.ip_address(route["source"]), "", ""
+        return ip_of(route["source"]), "", ""
     if target.version == 6:
         return _only_one(host)
     names = route.get("links") or []
@@ -85,8 +84,8 @@ def _source(target, route, host):
     if link is None:
         return None, "", "which of several ways to %s the kernel takes" % target
     usable = [one.ip for one in link.of(4) if not one.secondary and one.scope <= (253 if route.get("near") else 0)]
-    hop = ipaddress.ip_address(route["via"]) if route.get("via") else None
-    near = [one.ip for one in link.of(4) if one.ip in usable and hop in ipaddress.ip_network("%s/%d" % (one.ip, one.prefix), strict=False)] if hop else []
+    hop = ip_of(route["via"]) if route.get("via") else None
+    near = [one.ip for one in link.of(4) if one.ip in usable and hop in network_of("%s/%d" % (one.ip, one.prefix))] if hop else []
     if near or usable:
         return (near or usable)[0], "", ""
     return None, "", "from which link's address packets to %s leave, since %s has none" % (target, link.name)

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from typing import NamedTuple
 
+from .._addresses import interface_of, ip_of, network_of
 from ._host import is_global_unicast, parsed_ip
 from ._methods import Asked, detect
 from ._stability import dangers
@@ -107,7 +107,7 @@ def _answer(method, machine, version, family):
 
 def _gives(address, wanted):
     """Only the address that is meant counts: another of the node's may be right for now, but is not what this method is asked for."""
-    return bool(address) and ipaddress.ip_interface(address).ip == wanted.ip
+    return bool(address) and interface_of(address).ip == wanted.ip
 
 
 def _wrong(name, answer, count, of):
@@ -145,7 +145,7 @@ def _internal_ip(machines, version, family):
         return method, "this Calico does not know it; 3.22 and newer do"
     if masks_the_internal_ip(version):
         return method, "this Calico gives the network's address in place of the node's; 3.22.4, 3.23.2 and newer do not"
-    unknown = [one.name for one in machines if not [ip for ip in one.internal or () if ipaddress.ip_address(ip).version == family]]
+    unknown = [one.name for one in machines if not [ip for ip in one.internal or () if ip_of(ip).version == family]]
     if unknown:
         return method, "the InternalIP of %s is not known" % ", ".join(unknown[:3])
     return method, ""
@@ -170,7 +170,7 @@ def _subnet(machine):
     link, _held = machine.host.holder(machine.wanted.ip)
     inside = [one for one in link.of(machine.wanted.ip.version) if one.ip == machine.wanted.ip] if link else []
     prefix = inside[0].prefix if inside else 0
-    return ipaddress.ip_network("%s/%d" % (machine.wanted.ip, prefix), strict=False) if 0 < prefix < machine.wanted.ip.max_prefixlen else None
+    return network_of("%s/%d" % (machine.wanted.ip, prefix)) if 0 < prefix < machine.wanted.ip.max_prefixlen else None
 
 
 def _by_links(machines):

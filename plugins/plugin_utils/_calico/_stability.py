@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-import ipaddress
-
+from .._addresses import ip_of, network_of
 from ._host import is_global_unicast
 from ._methods import limits
 
@@ -35,7 +34,7 @@ _USUAL = {
     "a WireGuard VPN": ("10.66.66.2",),
     "tailscale": ("100.101.102.103",),
 }
-USUAL = {who: tuple(map(ipaddress.ip_address, texts)) for who, texts in _USUAL.items()}
+USUAL = {who: tuple(map(ip_of, texts)) for who, texts in _USUAL.items()}
 
 
 def threats(method, found, asked):
@@ -90,7 +89,7 @@ def _usual_inside(limit, asked):
     """Tools choose no network that is already in use on the node."""
     if asked.family != 4:
         return []
-    used = [ipaddress.ip_network("%s/%d" % (one.ip, one.prefix), strict=False) for link in asked.host.links for one in link.of(4) if one.prefix]
+    used = [network_of("%s/%d" % (one.ip, one.prefix)) for link in asked.host.links for one in link.of(4) if one.prefix]
     found = []
     for who, name in NEWCOMERS:
         taken = next((ip for ip in USUAL.get(who, ()) if limit.within(ip) and not any(ip in network for network in used)), None)

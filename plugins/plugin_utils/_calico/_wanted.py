@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 from functools import lru_cache
 from typing import NamedTuple
 
+from .._addresses import network_of
 from .._cluster import is_ready
 from .._links import POD_NETWORK
 from .._same import Same
@@ -101,7 +101,7 @@ def is_virtual(link, held):
     if held.prefix != held.ip.max_prefixlen:
         return False
     wider = [one for one in link.of(held.ip.version) if one.prefix < held.prefix]
-    return link.name == "lo" or any(held.ip in ipaddress.ip_network("%s/%d" % (one.ip, one.prefix), strict=False) for one in wider)
+    return link.name == "lo" or any(held.ip in network_of("%s/%d" % (one.ip, one.prefix)) for one in wider)
 
 
 def _ip(text):

@@ -201,7 +201,7 @@ def service_path(node, cluster, ipvs, api, taken, policy):
     """
     if node.get("pods") is None:
         return unknown("the cluster's pods were not read")
-    if not _cluster.pods(cluster, _cluster.PROXY):
+    if not _cluster.runs(cluster, _cluster.PROXY):
         return skip("no kube-proxy pod runs in this cluster: something else serves its services")
     labels = node.get("labels") or {}
     if any(labels.get(name) in values for name, values in WITHOUT_PROXY.items()):

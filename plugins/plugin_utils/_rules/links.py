@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 import fnmatch
-import ipaddress
 import re
+from functools import lru_cache
 
+from .._addresses import interface_of, network_of
 from .._calico._host import network as pool_network
 from .._calico._methods import limits
 from .._calico._re2 import Refused, Untold
 from .._calico._settings import OTHER, settings
 from .._calico._settings import VERSION as CALICO
 from .._links import ALWAYS, POD_NETWORK, candidates, choosable, first, ignored, other_network, stray_bridges
+from .._same import Same
 from ._rule import by_hand, fail, passed, proven, repaired_by, rule, skip, warn
 
 OF_CALICO = ("calico.processes", "cluster.calico", "cluster.nodes")  # where it is told how Calico finds a node's address
@@ -42,8 +44,14 @@ def stray_bridge(present, routes, declared, docker, podman, libvirt, cni, proces
     return strays or proven("no container tool's bridge holds an address")
 
 
-def _of_calico(cni, processes, calico, nodes, policy):
+def _of_calico(*facts):
     """{family: how Calico is told to find an address}, where the cluster, the running calico-node or the policy says so."""
+    return _told(Same(facts))
+
+
+@lru_cache(1)
+def _told(same):
+    cni, processes, calico, nodes, policy = same
     running = (processes or {}).get("env")
     known = settings(policy, calico, nodes, None, other_network(cni), lambda: ["its InternalIP"], running)[0] or {}
     return {family: one for family, one in known.items() if not one.unknown}
@@ -56,7 +64,7 @@ def _never_takes(known, bridge):
         passed_over = limit is None or limit.verdict(bridge["bridge"])
     except (Refused, Untold):
         return False
-    return bool(passed_over) or not any(limit.within(ipaddress.ip_interface(one).ip) for one in bridge["subnet"].split(", "))
+    return bool(passed_over) or not any(limit.within(interface_of(one).ip) for one in bridge["subnet"].split(", "))
 
 
 def _stray(bridge, known, calico, docker_is_here):
@@ -155,13 +163,13 @@ def _families(links, policy):
 
 def _subnets(addresses):
     """The distinct networks among a link's addresses; a single address inside a wider one adds none."""
-    networks = {ipaddress.ip_interface(address).network for address in addresses}
+    networks = {interface_of(address).network for address in addresses}
     return {one for one in networks if not any(one != other and one.subnet_of(other) for other in networks)}
 
 
 def _is_virtual(addresses):
     """Whether the first address is a single one inside another's network, as keepalived and kube-vip add them."""
-    chosen = ipaddress.ip_interface(addresses[0])
+    chosen = interface_of(addresses[0])
     return chosen.network.prefixlen == chosen.max_prefixlen and len(_subnets(addresses)) < len(set(addresses))
 
 
@@ -185,7 +193,7 @@ def _ambiguous(family, tried, routes, policy):
 
 
 def _inside(address, networks):
-    return any(ipaddress.ip_interface(address).ip in network for network in networks)
+    return any(interface_of(address).ip in network for network in networks)
 
 
 @rule(
@@ -252,7 +260,7 @@ def _networks(links):
     for link in links:
         if not link.get("loopback") and not POD_NETWORK.match(link["name"]):
             for address in choosable(link):
-                yield link, ipaddress.ip_interface(address).network
+                yield link, interface_of(address).network
 
 
 def _foreign(leads_nowhere, cluster):
@@ -269,7 +277,7 @@ def _by_route(route, cluster):
     """Routes that somebody set on purpose; those of the kernel repeat an address, those of BGP and of pod networks are meant so."""
     if route["to"] == "default" or route.get("by") not in ("static", "dhcp", "ra") or any(POD_NETWORK.match(name) for name in route.get("links", [])):
         return
-    network = ipaddress.ip_network(route["to"], strict=False)
+    network = network_of(route["to"])
     for kind in ("pods", "services"):
         for other in cluster.get(kind, ()):
             if _overlap(network, other):

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 import shlex
 from functools import cached_property
 
 from ... import _cluster
+from ..._addresses import network_of
 from ..._calico._commands import daemonset
 from ..._calico._host import parsed_either
 from ..._calico._settings import ENFORCES
@@ -81,7 +81,7 @@ def _wrong(here, found, wanted, link):
     """What is wrong with a registered address, or an empty text."""
     ip, prefix = found
     if wanted.ip and ip not in wanted.ips:
-        network = ipaddress.ip_network("%s/%d" % (ip, prefix), strict=False)
+        network = network_of("%s/%d" % (ip, prefix))
         if ip == network.network_address and wanted.ip in network and prefix < ip.max_prefixlen - 1:
             return "that is the network's address: by %s it should be %s" % (wanted.by, wanted.ip)
         return "by %s it should be %s" % (wanted.by, wanted.ip)
