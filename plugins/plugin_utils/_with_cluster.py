@@ -16,8 +16,8 @@ def joined(nodes, cluster):
     mine = _matched(nodes, entries)
     problems = _problems(cluster)
     views = {name: _view(facts, cluster, mine.get(name), problems) for name, facts in nodes.items()}
-    others = (entry for entry in entries.values() if entry["name"] not in {one["name"] for one in mine.values()})
-    return {**{entry["name"]: _view({}, cluster, entry, problems) for entry in others}, **views}
+    read = {entry["name"] for entry in mine.values()}
+    return {**{name: _view({}, cluster, entry, problems) for name, entry in entries.items() if name not in read}, **views}
 
 
 def unread(why):

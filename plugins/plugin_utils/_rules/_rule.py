@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field
+from functools import cached_property
 
 RULES = {}
 PLAYBOOKS = set()  # those that a remedy names
@@ -71,9 +72,14 @@ class Rule:
     across: object = None  # judge all of them: f({node: needs}, policy) -> {node: verdicts}
     of_cluster: object = None  # judge the cluster: f(*needs, *uses, policy) -> verdicts
 
-    @property
+    @cached_property
     def area(self):
         return self.id.split(".")[0]
+
+    @cached_property
+    def see(self):
+        """Its page, which a site's own rule has not."""
+        return None if self.area == "site" else "docs/rules/%s.md" % self.id
 
     @property
     def why(self):
@@ -156,7 +162,7 @@ def finding(made_by, node, verdict, policy):
         "message": verdict.message,
         "evidence": verdict.evidence,
         "remedy": remedy,
-        "see": None if made_by.area == "site" else "docs/rules/%s.md" % made_by.id,
+        "see": made_by.see,
     }
 
 

@@ -82,8 +82,9 @@ def unique(nodes, policy):
     for (kind, value), machines in sorted(holders.items()):
         if kind == "product_uuid" and len({nodes[names[0]][0].get("boot_id") or names[0] for names in machines}) == 1:
             continue  # containers on one machine
+        holding = sorted(name for names in machines for name in names)
         for names in machines if len(machines) > 1 else ():
-            others = sorted(other for machine in machines if machine is not names for other in machine)
+            others = [other for other in holding if other not in names]
             what, speak, remedy = KINDS[kind]
             for name in names:
                 verdicts[name].append(speak("%s %s is also that of %s" % (what, value, _shown(others)), remedy, kind=kind, value=value, others=others[:20]))
