@@ -15,17 +15,27 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 CHECKOUT = Path(__file__).parents[2]
-sys.path.insert(0, str(CHECKOUT))
+sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests" / "lab")]
 
+from labs import BOOT, Lab, own_name  # noqa: E402
+
+from lab import network  # noqa: E402
+from lab.calico import calico  # noqa: E402
+from lab.control_plane import ControlPlane  # noqa: E402
 from lab.fleet import Fleet, missing, plain  # noqa: E402
+from lab.space import Space  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results"
 BIN = Path(os.environ.get("NODECARE_ANSIBLE") or Path(sys.executable).parent)
+PARTS = ["probe", "judge", "fleet", "members"]
 BUDGETS = [  # name, where it is in the results, unit, at most
     ("preflight against ping", ("fleet", "preflight", "ratio"), "×", 1.3),
+    ("preflight with a cluster against ping", ("members", "preflight with a cluster", "ratio"), "×", 1.6),
     ("probe, processor time", ("probe", "node_check", "cpu_s"), "s", 1.0),
     ("probe, memory", ("probe", "node_check", "memory_mib"), "MiB", 64),
     ("probe, payload", ("probe", "node_check", "payload_kb"), "KB", 350),
@@ -48,6 +58,8 @@ def main() -> int:
             results["judge"] = judge(facts, wanted.rounds, [str(count) for count in wanted.nodes])
         if "fleet" in wanted.parts:
             results["fleet"] = fleet(Path(place), wanted)
+        if "members" in wanted.parts:
+            results.update(members(wanted))
     wanted.results.mkdir(exist_ok=True)
     (wanted.results / "bench.json").write_text(json.dumps(results, indent=1) + "\n")
     text, over = table(results)
@@ -61,7 +73,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--hosts", type=int, default=50, help="SSH targets (50)")
     parser.add_argument("--forks", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--parts", nargs="+", choices=["probe", "judge", "fleet"], default=["probe", "judge", "fleet"])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--only", nargs="+", choices=["preflight", "setup", "six tasks"], help="what to compare with ping on the fleet (everything)")
     parser.add_argument("--nodes", type=int, nargs=2, default=[100, 1000], help="made-up nodes to judge and report, few and many (100 1000)")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the directory for bench.json and bench.md")
@@ -84,14 +96,41 @@ def fleet(place: Path, wanted: argparse.Namespace) -> dict:
         "six tasks": ["ansible-playbook", "tests/bench/six_reads.yml"],
     }
     commands = {name: argv for name, argv in commands.items() if name == "ping" or name in (wanted.only or commands)}
-    seen: dict[str, list[dict]] = {name: [] for name in commands}
     with Fleet(plain(wanted.hosts)) as targets:
-        for number in range(wanted.rounds):
-            for name, argv in commands.items():
-                say("round %d of %d: %s on %d targets" % (number + 1, wanted.rounds, name, wanted.hosts))
-                seen[name].append(_timed([str(BIN / argv[0]), *argv[1:], "-i", str(targets.inventory), "-f", str(wanted.forks)], targets.environment()))
-                targets.hang_up()
-    return _compared(seen, "ping")
+        return compared(rounds(commands, targets, wanted.rounds, wanted.forks), "ping")
+
+
+def members(wanted: argparse.Namespace) -> dict:
+    """The same with a real API server, of which the targets are the Nodes; nothing where this machine runs no lab."""
+    lab = Lab(own_name("b"))
+    unable, why = lab.ask("check")
+    if unable:
+        say("preflight with a cluster is left out: " + why)
+        return {}
+    try:
+        say("an API server with Calico's manifest; what it is made of is built first where that was not done yet")
+        lab.do("up", "--nodes", 0, "--layer", "cluster", timeout=BOOT)
+        space = Space(lab.name)
+        network.apply(ControlPlane(space), calico())
+        numbers = map(str, (wanted.hosts, wanted.forks, wanted.rounds))
+        argv = space.inside(sys.executable, Path(__file__).with_name("members.py"), lab.do("kubeconfig"), *numbers)
+        return {"members": json.loads(subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True).stdout)}
+    finally:
+        lab.do("down")
+
+
+def rounds(
+    commands: Mapping[str, list[str]], targets: Fleet, number: int, forks: int, quiet: Callable[[], AbstractContextManager] = nullcontext
+) -> dict[str, list[dict]]:
+    """What each command takes on all targets, turn by turn; ``quiet`` silences what is not to be measured."""
+    seen: dict[str, list[dict]] = {name: [] for name in commands}
+    for turn in range(number):
+        for name, argv in commands.items():
+            say("round %d of %d: %s on %d targets" % (turn + 1, number, name, len(targets.targets)))
+            with quiet():
+                seen[name].append(_timed([str(BIN / argv[0]), *argv[1:], "-i", str(targets.inventory), "-f", str(forks)], targets.environment()))
+            targets.hang_up()
+    return seen
 
 
 def _timed(argv: list[str], environment: dict[str, str]) -> dict:
@@ -105,7 +144,7 @@ def _timed(argv: list[str], environment: dict[str, str]) -> dict:
     return {"seconds": time.monotonic() - start, "cpu_s": used.ru_utime + used.ru_stime, "memory_mib": used.ru_maxrss / 1024}
 
 
-def _compared(seen: dict[str, list[dict]], base: str) -> dict:
+def compared(seen: dict[str, list[dict]], base: str) -> dict:
     """The medians of each measure, and by how much each is slower than the base; ratios are taken round by round."""
     result = {}
     for name, rounds in seen.items():
@@ -165,7 +204,7 @@ def judge(facts: dict, rounds: int, counts: list[str]) -> dict:
             argv = [sys.executable, str(Path(__file__).with_name("judging.py")), *kinds[name]]
             done = subprocess.run(argv, input=json.dumps(facts), stdout=subprocess.PIPE, text=True, env=environment, check=True)
             runs.append(json.loads(done.stdout))
-    return _compared(seen, counts[0])
+    return compared(seen, counts[0])
 
 
 # -- telling -----------------------------------------------------------------------------------------------------------
@@ -174,11 +213,11 @@ def judge(facts: dict, rounds: int, counts: list[str]) -> dict:
 def table(results: dict) -> tuple[str, list[str]]:
     """Markdown, and the names of the budgets that were exceeded."""
     lines = []
-    if "fleet" in results:
+    if "fleet" in results or "members" in results:
         lines += ["| SSH targets | wall time | against ping | controller's processor time | its memory |", "|---|---:|---:|---:|---:|"]
         row = "| %s | %.1f s | %.2f × | %.1f s | %.0f MiB |"
         keys = ("seconds", "ratio", "cpu_s", "memory_mib")
-        lines += [row % (name, *(one[key] for key in keys)) for name, one in results["fleet"].items()]
+        lines += [row % (name, *(one[key] for key in keys)) for part in ("fleet", "members") for name, one in results.get(part, {}).items()]
         lines.append("")
     if "probe" in results:
         lines += ["| module on the node | processor time | wall time | memory | payload | answer |", "|---|---:|---:|---:|---:|---:|"]
