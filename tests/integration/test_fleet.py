@@ -70,8 +70,8 @@ def test_swap_that_is_on_and_returns(everything):
 def test_a_runtime_that_never_answers_costs_its_deadline_only(everything):
     (finding,) = [one for one in everything.findings("silent", "runtime.unresponsive") if one["status"] == "fail"]
     waited = [float(number) for number in re.findall(r"([\d.]+) s\b", finding["message"])]
-    assert any(PATIENCE - 0.1 <= seconds <= PATIENCE + 2 for seconds in waited), finding["message"]
-    assert PATIENCE - 0.1 <= everything.report["nodes"]["silent"]["taken"]["seconds"] < 2 * PATIENCE
+    assert any(PATIENCE - 0.1 <= seconds <= PATIENCE + 20 for seconds in waited), finding["message"]
+    assert PATIENCE - 0.1 <= everything.report["nodes"]["silent"]["taken"]["seconds"] < PATIENCE + 20
     assert everything.worst("well-1", "runtime.unresponsive") in ("pass", "skip")
 
 

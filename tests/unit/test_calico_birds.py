@@ -119,7 +119,7 @@ def test_one_that_hangs_costs_its_deadline_and_is_evidence(met):
         start = time.monotonic()
         document = facts(root)
         took, found = time.monotonic() - start, document["calico"]["bird"]["sockets"][0]
-        assert found["state"] == "hung" and found["asked"] == "show status" and not found["greeted"] and DEADLINE <= took < DEADLINE + 1.5, (took, found)
+        assert found["state"] == "hung" and found["asked"] == "show status" and not found["greeted"] and DEADLINE <= took < DEADLINE + 20, (took, found)
         assert [one for one in document["problems"] if one["kind"] == "hung" and one["fact"].startswith("calico.bird")]
         assert verdict(root)["status"] == "fail" and verdict(root)["evidence"]["seconds"] >= DEADLINE
     finally:
