@@ -163,12 +163,11 @@ class Machine:
 
     def repair(self, **settings):
         """As the action does it: until nothing is waited for any more; (all answers)."""
-        answers = []
-        for _call in range(40):
+        answers, end = [], time.monotonic() + 120
+        while not answers or answers[-1]["waiting"]:
+            assert time.monotonic() < end, answers[-1]["waiting"]
             answers.append(restarted(SETTINGS._replace(**settings), root=str(self.root)))
-            if not answers[-1]["waiting"]:
-                return answers
-        raise AssertionError(answers[-1]["waiting"])
+        return answers
 
     @property
     def entries(self):
