@@ -61,7 +61,7 @@ def cluster():
         made.kubectl("label", "node", "t1", "kubernetes.io/os=linux")
         made.kubectl("patch", "node", "t1", "--subresource=status", "--type=merge", "--patch", json.dumps({"status": {"capacity": ROOM, "allocatable": ROOM}}))
         eventually("its address", lambda: "IPv4Address" in made.kubectl("get", "node", "t1", "-o", "yaml"))
-        eventually("its pods", lambda: {"calico-node", "kube-proxy"} <= placed(made), limit=180)
+        eventually("its pods", lambda: {"calico-node", "kube-proxy"} <= placed(made))
         yield Cluster(made)
     finally:
         made.do("down")

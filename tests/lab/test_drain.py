@@ -122,7 +122,7 @@ class World:
         return subprocess.Popen(argv, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def result(self, run):
-        said, complaint = run.communicate(timeout=180)
+        said, complaint = run.communicate(timeout=600)
         assert "=> {" in said, said + complaint
         assert self.api.token not in said + complaint
         found, _end = json.JSONDecoder().raw_decode(said.partition("=> ")[2])
