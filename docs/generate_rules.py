@@ -26,6 +26,7 @@ sys.path[:0] = [str(ROOT / ".collections"), str(ROOT / "tests" / "unit")]
 
 _judge = importlib.import_module(PACKAGE + "._judge")
 _policy = importlib.import_module(PACKAGE + "._policy")
+groups = importlib.import_module(PACKAGE + "._report.groups")
 RULES = importlib.import_module(PACKAGE + "._rules").RULES
 recorded_cases = importlib.import_module("test_cases")
 
@@ -83,7 +84,7 @@ def repair(rule, example):
     command = (example or {}).get("remedy") or remedy
     said = ["## Repair"]
     if command["playbook"]:
-        said.append("```console\nansible-playbook %s --limit %s\n```" % (command["playbook"], (example or {}).get("node", "worker-3")))
+        said.append("```console\n%s\n```" % groups.command({**command, "vars": {}}, [(example or {}).get("node", "worker-3")]))
     if command["manual"]:
         words = "Or by hand" if command["playbook"] else "By hand"
         said += [words + ", for the finding below; each finding carries the command with its own node's names:", "```console\n%s\n```" % command["manual"]]

@@ -12,24 +12,24 @@ from ._cluster import is_number, listed
 from ._diagnosis import diagnose
 from ._report import groups
 from ._report.words import natural
-from ._rules._rule import CLUSTER
+from ._rules._rule import CLUSTER, COLLECTION, EVERYWHERE
 from ._with_cluster import joined
 
 SCHEMA = "nodecare.plan/1"
-COLLECTION = "nodecare.kubernetes."
 Repair = namedtuple("Repair", "role everywhere")
 # {playbook: its role, and whether it changes all nodes of the cluster at once}, in the order in which they are made: what lets the
 # kubelet and the runtime work comes first, a node's reboot last.
-REPAIRS = {
-    "repair_swap": Repair("disable_swap", False),
-    "repair_runtime": Repair("restart_runtime", False),
-    "repair_bridges": Repair("remove_bridges", False),
-    "repair_ipam": Repair("unstick_ipam", False),
-    "restart_calico": Repair("restart_calico", False),
-    "repair_overload": Repair("recycle_node", False),
-    "repair_autodetection": Repair("set_autodetection", True),
-    "repair_probes": Repair("tune_probes", True),
+ROLES = {
+    "repair_swap": "disable_swap",
+    "repair_runtime": "restart_runtime",
+    "repair_bridges": "remove_bridges",
+    "repair_ipam": "unstick_ipam",
+    "restart_calico": "restart_calico",
+    "repair_overload": "recycle_node",
+    "repair_autodetection": "set_autodetection",
+    "repair_probes": "tune_probes",
 }
+REPAIRS = {playbook: Repair(role, playbook in EVERYWHERE) for playbook, role in ROLES.items()}
 COMMON = "cluster.too_many_not_ready"
 SAME_PERCENT = 34.0  # of the nodes: where more of them need the same disruptive repair, the cause is none of them
 RENEWED = ("restart_calico",)  # what a setting of all nodes brings with it: it starts every calico-node anew

@@ -14,7 +14,7 @@ from test_cluster import pods
 AT_ONCE = ("--force", "--grace-period=0", "--wait=false")
 
 
-def foreseen_then_diagnosed(cluster, tmp_path, fault, address):
+def foreseen_then_diagnosed(cluster, tmp_path, fault, address, repair):
     cluster.do("fault", ILL, fault)
     report, _said = reported(cluster, "preflight", tmp_path)
     assert accused(report, "calico.wrong_address") == [ILL]
@@ -25,16 +25,16 @@ def foreseen_then_diagnosed(cluster, tmp_path, fault, address):
     assert accused(report, "calico.bgp") in ([ILL], [])  # sessions may be up over the other network
     assert "%s: " % ILL in first_cause(said).splitlines()[0]
     assert "calico.registered_wrong_address on %s" % ILL in first_cause(said)
-    assert "IP_AUTODETECTION_METHOD=" in first_cause(said)
+    assert "ansible-playbook nodecare.kubernetes.%s\n" % repair in first_cause(said), said
 
 
 def test_the_second_nic(healed, tmp_path):  # noqa: F811
     """Of today's Calico, whose address monitor looks once a minute."""
-    foreseen_then_diagnosed(healed, tmp_path, "wrong-nic", SECOND_NIC)
+    foreseen_then_diagnosed(healed, tmp_path, "wrong-nic", SECOND_NIC, "repair_autodetection")
 
 
 def test_a_docker_bridge(old_start, tmp_path):  # noqa: F811
-    foreseen_then_diagnosed(old_start, tmp_path, "stray-bridge", BRIDGE)
+    foreseen_then_diagnosed(old_start, tmp_path, "stray-bridge", BRIDGE, "repair_bridges --limit %s" % ILL)
 
 
 def calico_node(cluster, node=ILL):

@@ -180,11 +180,13 @@ def test_terminal_fits_with_many_areas():
     both(report([finding("someverylongarea%d.rule" % number, "a-node-with-a-rather-long-name.example", "unknown") for number in range(12)]))
 
 
-def test_one_playbook_repairs_all_nodes_whatever_would_be_done_by_hand():
-    remedy = {"playbook": "nodecare.kubernetes.repair_swap", "vars": {}, "disruptive": False, "reboot": False}
+@pytest.mark.parametrize(("playbook", "limit"), [("repair_swap", " --limit n1,n2"), ("repair_autodetection", ""), ("repair_probes", "")])
+def test_one_playbook_repairs_all_nodes_whatever_would_be_done_by_hand(playbook, limit):
+    """What is one setting for all nodes has to see all of them, so it is not limited to those that are ill."""
+    remedy = {"playbook": "nodecare.kubernetes." + playbook, "vars": {}, "disruptive": False, "reboot": False}
     findings = [finding(node="n%d" % number, status="fail", remedy={**remedy, "manual": "swapoff /dev/sd%d" % number}) for number in (1, 2)]
     for text in both(report(findings)):
-        assert text.count("ansible-playbook nodecare.kubernetes.repair_swap --limit n1,n2") == 1
+        assert text.count("ansible-playbook nodecare.kubernetes.%s%s\n" % (playbook, limit)) == 1
         assert "swapoff" not in text
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 
-from .._rules._rule import CLUSTER
+from .._rules._rule import CLUSTER, COLLECTION, EVERYWHERE
 from .words import safe
 
 NEED_ROOT = "read without root; run with become"
@@ -66,7 +66,8 @@ def _same(remedy):
 def command(remedy, nodes):
     if not remedy["playbook"]:
         return safe(remedy["manual"] or "")
-    limit = ",".join(node for node in nodes if node != CLUSTER)
+    everywhere = remedy["playbook"].removeprefix(COLLECTION) in EVERYWHERE
+    limit = ",".join(node for node in nodes if node != CLUSTER and not everywhere)
     words = ["ansible-playbook", remedy["playbook"], *(["--limit", limit] if limit else [])]
     if remedy["vars"]:
         words += ["-e", json.dumps(remedy["vars"], default=str)]

@@ -11,6 +11,8 @@ from functools import cached_property
 
 RULES = {}
 PLAYBOOKS = set()  # those that a remedy names
+COLLECTION = "nodecare.kubernetes."
+EVERYWHERE = ("repair_autodetection", "repair_probes")  # playbooks that change one setting for all nodes, and so have to see all of them
 CLUSTER = "cluster"  # beside a node's facts: what the API server knows; and the name in findings about the cluster as a whole
 
 
@@ -56,7 +58,7 @@ def by_hand(manual, disruptive=False, reboot=False):
 def repaired_by(name, manual=None, disruptive=False, reboot=False, **variables):
     """A remedy that a playbook of this collection carries out, with what it does on one node by hand."""
     PLAYBOOKS.add(name)
-    return {**by_hand(manual, disruptive, reboot), "playbook": "nodecare.kubernetes." + name, "vars": variables}
+    return {**by_hand(manual, disruptive, reboot), "playbook": COLLECTION + name, "vars": variables}
 
 
 @dataclass
