@@ -14,6 +14,7 @@ from pathlib import Path
 
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import HTTPError
 
 EVERY = 0.3
 HEARTBEAT = 10  # seconds, well before a Node counts as silent
@@ -31,8 +32,8 @@ def main(kubeconfig, orders):
                 beaten = time.monotonic()
             for pod in api.list_namespaced_pod("kube-system", label_selector=SELECTOR).items:
                 start(api, pod, said)
-        except ApiException as error:
-            print(error.status, error.reason, file=sys.stderr)  # it was deleted, or somebody else wrote
+        except (ApiException, HTTPError) as error:
+            print(error, file=sys.stderr)  # it was deleted, somebody else wrote, or the API server is away
         time.sleep(EVERY)
 
 

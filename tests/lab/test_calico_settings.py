@@ -74,7 +74,9 @@ class Settings:
         """What the nodes are to say from now on."""
         well = {node: {"registers": {"first-found": own(node) + "/24", "kubernetes-internal-ip": own(node) + "/24"}} for node in NODES}
         well["w3"]["registers"]["first-found"] = WRONG
-        self.orders.write_text(json.dumps({node: {**order, **orders.get(node, {})} for node, order in well.items()}))
+        draft = self.orders.with_suffix(".draft")
+        draft.write_text(json.dumps({node: {**order, **orders.get(node, {})} for node, order in well.items()}))
+        draft.rename(self.orders)  # at once, since it is read all the while
 
     def ask(self, action, *words, hosts=NODES, **options):
         """(what the action returned, all that was printed)"""
