@@ -114,7 +114,8 @@ def recommended(facts, version, program):
             network = [] if internal else ["%s/32" % wanted]
             said = calico_recommend({"n": {"links": facts, "taken": {"hostname": "n"}}}, version, cluster=cluster, network=network)
             if said["method"]:
-                (answer,) = layouts.asked(program, [{"method": said["method"], "family": 4, "internal": internal}])
+                # Where the InternalIP is recommended of a node that has not joined yet, it is foreseen that its Node will have this one.
+                (answer,) = layouts.asked(program, [{"method": said["method"], "family": 4, "internal": internal or [wanted]}])
                 yield wanted, said["method"], answer
 
 
