@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -27,7 +28,7 @@ from test_runtime_parsers import answer
 
 from lab.cache import CACHE
 
-SETTINGS = Settings(settle=0.3, deadline=0.7)
+SETTINGS = Settings(settle=0.3, deadline=1.5)
 SOCKET = "/run/containerd/containerd.sock"
 POD = "/kubepods.slice/kubepods-podd1b7ac3e_9a64_4bd5_8b5f_6a1ea3d8c9f0.slice/cri-containerd-%s.scope"
 UNCHANGED = {"before": 2, "after": 2, "gone_count": 0, "new_count": 0, "gone": [], "new": []}
@@ -174,6 +175,11 @@ class Machine:
         return Journal(Paths(str(self.root))).entries()
 
 
+def untimed(diff):
+    """Without how long was waited, which is never the same twice."""
+    return [{side: re.sub(r"within [0-9.]+ s", "in time", text) for side, text in one.items()} for one in diff]
+
+
 @pytest.fixture(scope="session")
 def real_containerd(tmp_path_factory):
     """Debian's containerd 1.7, out of a tree of the lab's."""
@@ -238,7 +244,7 @@ def test_a_real_containerd_that_a_signal_has_stopped_goes_on(made, real_containe
     foreseen = restarted(SETTINGS, check=True, root=str(machine.root))
     assert [one["act"] for one in foreseen["steps"]] == ["continue"] and not (machine.root / "var").exists()
     answers = machine.repair()
-    assert answers[0]["changed"] and answers[0]["diff"] == foreseen["diff"]
+    assert answers[0]["changed"] and untimed(answers[0]["diff"]) == untimed(foreseen["diff"])
     assert machine.main == main and machine.asked == []
     assert answers[-1]["containers"] == UNCHANGED
     assert machine.repair() == [{**machine.repair()[0], "changed": False, "steps": []}]
@@ -268,7 +274,7 @@ def test_a_stand_in_that_accepts_and_never_answers_is_restarted_with_its_contain
     assert machine.asked == [] and not (machine.root / "var").exists(), "check mode has changed something"
     answers = machine.repair()
     last = answers[-1]
-    assert answers[0]["changed"] and answers[0]["diff"] == foreseen["diff"] and machine.main != main
+    assert answers[0]["changed"] and untimed(answers[0]["diff"]) == untimed(foreseen["diff"]) and machine.main != main
     assert machine.asked == ["--no-block restart containerd.service"]
     assert last["containers"] == UNCHANGED and last["kills_pods"] == []
     assert last["steps"][0]["done"] and 0 < last["steps"][0]["seconds"] <= last["silent_s"] < 20
