@@ -301,7 +301,7 @@ def probe(settings):
 def test_probes_are_set_and_taken_back(settings):
     before = settings.template()
     done, _said = settings.ask("calico_probes", liveness={"failures": 12, "delay": 20})
-    assert done["changed"] and set(done["nodes"]) == set(NODES)
+    assert done["changed"] and set(done["nodes"]) == set(NODES), done["msg"]
     assert (probe(settings)["failureThreshold"], probe(settings)["initialDelaySeconds"], probe(settings)["periodSeconds"]) == (12, 20, 10)
     assert not settings.ask("calico_probes", liveness={"failures": 12})[0]["changed"]
     settings.ask("calico_probes", state="as_before")

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 import yaml
@@ -13,12 +14,13 @@ from ansible.errors import AnsibleActionFail
 from .. import _cluster, _registered
 from .._api import ClientError, NoAnswerError
 from .._api._action import ACCESS, ClusterAction
+from .._api._door import DENIED
 from .._policy import PolicyError, policy
 from .._report.words import safe
 from .._with_cluster import is_machine, joined
 from ._owners import DaemonSet, OwnerError, owner
 from ._rollout import Rollout, StuckError, WorseError, held_up
-from ._written import Place, RefusedError
+from ._written import RIGHTS, Place, RefusedError
 
 ARGUMENTS = {
     **ACCESS,
@@ -72,6 +74,7 @@ class SettingAction(ClusterAction):
     def run(self, tmp=None, task_vars=None):
         super().run(tmp, task_vars)
         _spec, arguments = self.validate_argument_spec(self.arguments)
+        arguments = json.loads(json.dumps(arguments))  # Ansible's own kinds of numbers and texts cannot be shown as YAML
         if set(task_vars["ansible_play_hosts"]) - set(task_vars["ansible_play_batch"]):
             raise AnsibleActionFail(IN_BATCHES)
         self.answer = {"changed": False, "undo": "", "notes": [], "nodes": {}}
@@ -80,8 +83,10 @@ class SettingAction(ClusterAction):
             known = _known(arguments, task_vars)
             with self.opened(arguments, arguments["timeout"]) as door:
                 self._go(door, known, arguments)
-        except (ClientError, PolicyError, OwnerError, RefusedError, StuckError, NoAnswerError) as error:
+        except (ClientError, PolicyError, OwnerError, RefusedError, StuckError) as error:
             return {**self.answer, "failed": True, "msg": str(error)}
+        except NoAnswerError as error:
+            return {**self.answer, "failed": True, "msg": "%s%s" % (error, ". " + RIGHTS if error.kind == DENIED else "")}
         return self.answer
 
     def wanted(self, known, arguments):
