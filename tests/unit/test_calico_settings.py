@@ -421,6 +421,13 @@ def test_probes_that_are_asked_for():
     assert not Run(Probes, server).go(liveness={"failures": 12})["changed"]
 
 
+def test_numbers_of_ansibles_own_kind_are_shown_and_written_as_numbers():
+    tags = pytest.importorskip("ansible._internal._datatag._tags", reason="this ansible-core has no such numbers")
+    server = Server()
+    done = Run(Probes, server).go(liveness={"failures": tags.Origin(description="a playbook").tag(12)})
+    assert "failureThreshold: 12" in done["diff"]["after"] and type(server.container["livenessProbe"]["failureThreshold"]) is int
+
+
 NO_PROBES = [
     pytest.param({"answer": 2.5}, "no setting of the probes helps", id="too slow for its own patience"),
     pytest.param({"read": ()}, "is not known", id="nothing was read"),

@@ -74,7 +74,6 @@ class SettingAction(ClusterAction):
     def run(self, tmp=None, task_vars=None):
         super().run(tmp, task_vars)
         _spec, arguments = self.validate_argument_spec(self.arguments)
-        arguments = json.loads(json.dumps(arguments))  # Ansible's own kinds of numbers and texts cannot be shown as YAML
         if set(task_vars["ansible_play_hosts"]) - set(task_vars["ansible_play_batch"]):
             raise AnsibleActionFail(IN_BATCHES)
         self.answer = {"changed": False, "undo": "", "notes": [], "nodes": {}}
@@ -101,6 +100,7 @@ class SettingAction(ClusterAction):
         """Raise WorseError where a node is not as it should be once it runs with the new setting."""
 
     def _go(self, door, known, arguments):
+        arguments = json.loads(json.dumps(arguments))  # Ansible's own kinds of numbers and texts cannot be shown as YAML
         workload = known.calico["daemonset"] or {}
         place = Place(door, owner(known.calico, arguments["even_on_kubespray"]), self.repair, arguments["timeout"])
         self.daemonset = DaemonSet(workload["namespace"], workload["name"])
