@@ -29,20 +29,17 @@ test -e /var/swap || { dd if=/dev/zero of=/var/swap bs=1M count=16 2>/dev/null; 
 printf '[Swap]\\nWhat=/var/swap\\n[Install]\\nWantedBy=multi-user.target\\n' >/etc/systemd/system/var-swap.swap
 systemctl daemon-reload; systemctl -q enable --now var-swap.swap
 """
-# how swap is made to be on and to return, and what is on then
+# how swap is made to be on and to return, and what is on then; spelled as people do, with carriage returns and without a last newline
+GPT = AWAKE + "; systemctl start swap.target", "/dev/ubda1"
+BY_LABEL = FSTAB % r"# \344\377\r\n\tPARTLABEL=swap\tnone  swap\tsw\t0 0\r\n/dev/nothing none swap noauto 0 0" + "; " + AWAKE + "; swapon -a", "/dev/ubda1"
+BY_PATH = FSTAB % r"/dev/ubda2 / ext4 defaults 0 1\n  /dev/ubda1 x swap\n" + "; " + AWAKE + "; swapon -a", "/dev/ubda1"
+BY_UNIT = UNIT, "/var/swap"
+BY_ZRAM_TOOLS = ZRAM_TOOLS, "/dev/zram0"
+BY_ZRAM_GENERATOR = ZRAM_GENERATOR, "/dev/zram0"
 CASES = {
-    "an empty fstab and a GPT partition": (AWAKE + "; systemctl start swap.target", ["/dev/ubda1"]),
-    "fstab by label, with carriage returns and no last newline": (
-        FSTAB % r"# \344\377\r\n\tPARTLABEL=swap\tnone  swap\tsw\t0 0\r\n/dev/nothing none swap noauto 0 0" + "; " + AWAKE + "; swapon -a",
-        ["/dev/ubda1"],
-    ),
-    "fstab by path and in three fields, beside other lines": (
-        FSTAB % r"/dev/ubda2 / ext4 defaults 0 1\n  /dev/ubda1 x swap\n" + "; " + AWAKE + "; swapon -a",
-        ["/dev/ubda1"],
-    ),
-    "a swap unit for a file": (UNIT, ["/var/swap"]),
-    "zram by zram-tools": (ZRAM_TOOLS, ["/dev/zram0"]),
-    "zram by zram-generator": (ZRAM_GENERATOR, ["/dev/zram0"]),
+    "an empty fstab and a GPT partition": [GPT],
+    "fstab by label, a swap unit and zram-tools": [BY_LABEL, BY_UNIT, BY_ZRAM_TOOLS],
+    "fstab by path and zram-generator": [BY_PATH, BY_ZRAM_GENERATOR],
 }
 WELL = """
 systemctl -q disable var-swap.swap zramswap 2>/dev/null || true
@@ -82,13 +79,17 @@ def put(lab, node, package, place):
         subprocess.run(lab.command("ssh", node, words), cwd=ROOT, stdin=content, check=True)
 
 
-def make(case, lab, node, place):
-    """Let swap return in this way; answers what is on then."""
-    words, areas = CASES[case]
-    if words in PACKAGES:
-        put(lab, node, PACKAGES[words], place)
-    lab.on(node, words)
-    return areas
+def make(ways, lab, node, place):
+    """Let swap return in these ways; answers what is on then."""
+    for words, _area in ways:
+        if words in PACKAGES:
+            put(lab, node, PACKAGES[words], place)
+        lab.on(node, words)
+    return sorted(area for _words, area in ways)
+
+
+def on(lab, node):
+    return sorted(lab.on(node, SWAPS).split())
 
 
 @pytest.fixture(scope="module")
@@ -115,13 +116,13 @@ def node(lab):
 
 @pytest.mark.parametrize("case", CASES)
 def test_swap_is_off_for_good_and_undo_brings_back_the_very_bytes(case, lab, node, tmp_path):
-    areas, only = make(case, lab, node, tmp_path), ("--limit", node)
+    areas, only = make(CASES[case], lab, node, tmp_path), ("--limit", node)
     before = lab.on(node, STATE)
-    assert lab.on(node, SWAPS).split() == areas
+    assert on(lab, node) == areas
     assert lab.preflight(tmp_path, *only)["swap.active"] == "fail"
 
     predicted = lab.play("repair_swap", "--check", "--diff", *only)
-    assert lab.on(node, STATE) == before and lab.on(node, SWAPS).split() == areas, "check mode has changed something"
+    assert lab.on(node, STATE) == before and on(lab, node) == areas, "check mode has changed something"
     done = lab.play("repair_swap", "--diff", *only)
     assert diff(done) == diff(predicted) != []
     assert changed(done) == changed(predicted) == {node: 1}
@@ -139,7 +140,7 @@ def test_swap_is_off_for_good_and_undo_brings_back_the_very_bytes(case, lab, nod
     assert lab.on(node, STATE) == before
     assert changed(lab.play("undo", *only)) == {node: 0}
     lab.reboot(node)
-    assert lab.on(node, SWAPS).split() == areas, "the undone repair is still at work"
+    assert on(lab, node) == areas, "the undone repair is still at work"
 
 
 def diff(said):
@@ -147,7 +148,7 @@ def diff(said):
 
 
 def test_undo_at_once_turns_swap_on_again(lab, node, tmp_path):
-    areas = make("zram by zram-tools", lab, node, tmp_path)
+    areas = make([BY_ZRAM_TOOLS], lab, node, tmp_path)
     before = lab.on(node, STATE)
     lab.play("repair_swap", "--limit", node)
     assert lab.on(node, SWAPS + "; systemctl is-active zramswap || true") == "inactive"
@@ -166,7 +167,7 @@ def both(lab, node):
     """Two nodes whose GPT partition is on."""
     for name in ("n1", "n2"):
         lab.on(name, WELL)
-        lab.on(name, CASES["an empty fstab and a GPT partition"][0])
+        lab.on(name, GPT[0])
     yield lab
     for name in ("n1", "n2"):
         lab.on(name, WELL + "; rm -f /usr/local/sbin/swapoff")
