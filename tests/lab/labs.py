@@ -15,6 +15,9 @@ ROOT = Path(__file__).parents[2]
 PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
 BOOT = 3600  # seconds for what takes minutes: this machine may be busy, and there may be much to build first
 
+# For a node that will be lost: soon noticed, and not through a connection that an earlier, more patient run has left open.
+IMPATIENT = {"ansible_ssh_args": "-o ControlMaster=no -o ControlPath=none -o ServerAliveInterval=5 -o ServerAliveCountMax=3 -o ConnectTimeout=10"}
+
 
 def own_name(letter):
     """A lab's id that no other run has."""

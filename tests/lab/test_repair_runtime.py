@@ -8,7 +8,7 @@ import re
 import signal
 
 import pytest
-from labs import Lab, Watch, changed, eventually, own_name
+from labs import IMPATIENT, Lab, Watch, changed, eventually, own_name
 from shop import closed, opened, pods_on, ready_pods
 
 MARK = "nodecare/repair"
@@ -197,8 +197,7 @@ def test_a_node_that_is_lost_in_the_middle_ends_the_run(app):
         if "waiting for containerd.service" in line or "without another restart" in line:
             app.ask("cut", "n1")
 
-    impatient = {"ansible_ssh_extra_args": "-o ServerAliveInterval=5 -o ServerAliveCountMax=3 -o ConnectTimeout=10", "nodecare_runtime_wait": 90}
-    said = play(app, "repair_runtime", expect=(2, 4), at=pull, **{**impatient, "nodecare_wait": 60})
+    said = play(app, "repair_runtime", expect=(2, 4), at=pull, **{**IMPATIENT, "nodecare_runtime_wait": 90, "nodecare_wait": 60})
     assert "No further node is touched" in said and "kubectl uncordon n1 && kubectl annotate node n1 %s-" % MARK in said
     now = node_of(app, "n1")
     assert now["cordoned"] and now["marked"]

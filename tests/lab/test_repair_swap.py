@@ -12,7 +12,7 @@ import re
 import subprocess
 
 import pytest
-from labs import PLAYBOOK, ROOT, Lab, changed, eventually, own_name
+from labs import IMPATIENT, PLAYBOOK, ROOT, Lab, changed, eventually, own_name
 
 FSTAB = "printf '%s' >/etc/fstab; chmod 640 /etc/fstab"
 # All that a repair could change, but for its own journal: what each path is, to whom it belongs, and its bytes.
@@ -157,7 +157,7 @@ def test_undo_at_once_turns_swap_on_again(lab, node, tmp_path):
     assert lab.on(node, SWAPS + "; systemctl is-active zramswap").split() == [*areas, "active"]
 
 
-IMPATIENT = {"ansible_ssh_extra_args": "-o ServerAliveInterval=5 -o ServerAliveCountMax=3 -o ConnectTimeout=10", "nodecare_swap_wait": 60}
+SHORT = {**IMPATIENT, "nodecare_swap_wait": 60}
 SLOW_SWAPOFF = "printf '#!/bin/sh\\ntouch /run/at-work; until test -e /run/go; do sleep 1; done; exec /usr/sbin/swapoff \"$@\"\\n' >/usr/local/sbin/swapoff"
 PLUGS = {"pulled": ("cut", "start"), "frozen": ("freeze", "thaw")}
 
@@ -179,7 +179,7 @@ def test_a_node_that_is_lost_in_the_middle_ends_the_run(plug, both):
     lose, regain = PLUGS[plug]
     both.on("n1", SLOW_SWAPOFF + "; chmod 755 /usr/local/sbin/swapoff; rm -f /run/at-work /run/go")
     untouched = both.on("n2", STATE)
-    argv = [PLAYBOOK, "-i", "lab/hosts.sh", "playbooks/repair_swap.yml", "-e", json.dumps(IMPATIENT)]
+    argv = [PLAYBOOK, "-i", "lab/hosts.sh", "playbooks/repair_swap.yml", "-e", json.dumps(SHORT)]
     with subprocess.Popen(argv, cwd=ROOT, env=both.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
         eventually("swapoff to be at work", lambda: both.ask("ssh", "n1", "test -e /run/at-work")[0] == 0 or run.poll() is not None)
         both.do(lose, "n1")
@@ -189,5 +189,5 @@ def test_a_node_that_is_lost_in_the_middle_ends_the_run(plug, both):
     assert both.on("n2", STATE) == untouched and both.on("n2", SWAPS) == "/dev/ubda1"
     both.do(regain, "n1", timeout=900)
     both.on("n1", "touch /run/go")
-    both.play("repair_swap", **IMPATIENT)
+    both.play("repair_swap", **SHORT)
     assert [both.on(name, SWAPS) for name in ("n1", "n2")] == ["", ""]
