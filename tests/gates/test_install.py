@@ -11,7 +11,7 @@ import pytest
 from checkout import BIN, ROOT, copy, python, run
 from cores import NEWEST, OLDEST, installed
 
-SHIPPED = {"CHANGELOG.rst", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "changelogs", "docs", "meta", "playbooks", "plugins", "roles"}
+SHIPPED = {"CHANGELOG.rst", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "changelogs", "docs", "extensions", "meta", "playbooks", "plugins", "roles"}
 ENOUGH = {"meta", "playbooks", "plugins", "roles"}
 
 
