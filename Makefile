@@ -53,6 +53,8 @@ bench: setup-test ## Measure against `ansible -m ping` and `-m setup`, and judge
 
 setup-lab: setup-test
 	@sh requirements/venv.sh lab
+	@sh requirements/debian.sh debian-lab.txt
+	@sh requirements/prometheus.sh
 
 test-lab: setup-lab ## All tests on real nodes, or SCENARIO=preflight_faults only (root; see lab/README.md)
 	@.venv/bin/python -m lab check
