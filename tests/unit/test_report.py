@@ -132,11 +132,13 @@ def test_prometheus_reads_each_line(made):
 
 
 def test_prometheus_counts():
-    text = _report.WRITERS["prometheus"][1](report([finding(), finding(message="again"), finding(status="unknown")], ["n2"]))
+    of_all = finding("cluster.unreachable", "cluster")
+    text = _report.WRITERS["prometheus"][1](report([finding(), finding(message="again"), finding(status="unknown"), of_all], ["n2"]))
     assert 'nodecare_finding{node="n1",id="swap.active",status="fail",severity="error"} 2\n' in text
     assert 'nodecare_findings{node="n1",status="unknown"} 1\n' in text
     assert 'nodecare_node_worst{node="n1"} 3\nnodecare_node_worst{node="n2"} 0\n' in text
     assert "nodecare_report_timestamp_seconds 1790000001.500\n" in text
+    assert "nodecare_nodes 2\n" in text, "the cluster is none"
 
 
 # The terminal

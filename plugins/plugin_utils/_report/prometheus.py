@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from .._rules._rule import CLUSTER
+
 WORST = {"pass": 0, "skip": 0, "unknown": 1, "warn": 2, "fail": 3}
 
 
@@ -32,7 +34,7 @@ def write(report):
         "The worst that was found about a node: 0 nothing, 1 something could not be told, 2 a warning, 3 a failure.",
         [({"node": name}, WORST[one["worst"]]) for name, one in nodes.items()],
     )
-    lines += _metric("nodecare_nodes", "Number of nodes in the report, with those that could not be read.", [({}, len(nodes))])
+    lines += _metric("nodecare_nodes", "Number of nodes in the report, with those that could not be read.", [({}, len(set(nodes) - {CLUSTER}))])
     if report["taken"]:
         lines += _metric("nodecare_report_timestamp_seconds", "When the last node was read, in seconds since 1970.", [({}, "%.3f" % report["taken"]["until"])])
     return "\n".join(lines) + "\n"
