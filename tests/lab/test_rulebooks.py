@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import time
@@ -21,7 +22,8 @@ from awx_launch_stand_in import TOKEN, AwxStandIn
 from checkout import ROOT, WITH_PROGRAMS, run
 from labs import eventually
 
-RULEBOOK = yaml.safe_load((ROOT / "extensions/eda/rulebooks/alertmanager.yml").read_text())
+SHIPPED = "extensions/eda/rulebooks/alertmanager.yml"
+RULEBOOK = yaml.safe_load((ROOT / SHIPPED).read_text())
 PAGE = (ROOT / "docs/events.md").read_text()
 VARIABLES, CONFIGURATION = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.M | re.S)
 (COMMANDS,) = re.findall(r"^```console\n(.*?)^```", PAGE, re.M | re.S)
@@ -50,14 +52,14 @@ def free_port():
 class Rulebook:
     """The commands and variables of docs/events.md, with a port of its own and the stand-in's address."""
 
-    def __init__(self, place, awx, given=GIVEN):
-        self.place, self.awx, self.port = place, awx, free_port()
+    def __init__(self, place, awx, given=GIVEN, collections=ROOT / ".collections"):
+        self.place, self.awx, self.collections, self.port = place, awx, collections, free_port()
         self.given = {**given, "port": self.port}
 
     def __enter__(self):
         (self.place / "alerts.yml").write_text(yaml.safe_dump(self.given))
         (self.place / "awx.token").write_text(TOKEN)
-        environment = {**os.environ, "PATH": WITH_PROGRAMS, "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"), "EDA_JOB_TEMPLATE_REFRESH_DELAY": "0.2"}
+        environment = {**os.environ, "PATH": WITH_PROGRAMS, "ANSIBLE_COLLECTIONS_PATH": str(self.collections), "EDA_JOB_TEMPLATE_REFRESH_DELAY": "0.2"}
         commands = COMMANDS.replace("https://awx.example", self.awx.url).replace("\nansible-rulebook", "\nexec ansible-rulebook")
         with open(self.place / "log", "w", encoding="utf-8") as log:
             self.running = subprocess.Popen(["sh", "-ec", commands], cwd=self.place, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -187,6 +189,51 @@ def test_a_repair_is_asked_for_once_and_only_where_a_diagnosis_names_one(start):
         rulebook.post(payload(alert(name)))
     assert sorted(rulebook.launched(4)) == [DIAGNOSE] * 3 + [REPAIR]
     assert [asked for name, asked in rulebook.awx.launched if name == REPAIR] == [{"limit": "worker-3", "extra_vars": {"nodecare_confirm": "worker-3"}}]
+
+
+def without_throttle(ruleset):
+    del ruleset["rules"][0]["throttle"]
+
+
+def without_status(ruleset):
+    ruleset["rules"][0]["condition"] = ruleset["rules"][0]["condition"].replace('event.status == "firing"', "event.status is defined")
+
+
+def without_lock(ruleset):
+    del ruleset["rules"][0]["action"]["run_job_template"]["lock"]
+
+
+def without_splitter(ruleset):
+    del ruleset["sources"][0]["filters"][0]
+
+
+def without_filter(ruleset):
+    del ruleset["sources"][0]["filters"][1]
+
+
+@pytest.mark.parametrize(
+    ("without", "fired", "launched"),
+    [
+        (without_throttle, [alert()] * 3, [DIAGNOSE] * 3),
+        (without_status, [LEFT["resolved"]], [DIAGNOSE]),
+        (without_lock, [alert("KubeletDown"), alert()], [DIAGNOSE] * 2),
+        (without_splitter, [alert()], []),
+        (without_filter, [LEFT["forged result of a diagnosis"]], [REPAIR]),
+    ],
+)
+def test_each_guard_is_missed(without, fired, launched, tmp_path):
+    """What the tests above would see if the rulebook lacked it. What only a lock keeps apart is at work at once."""
+    changed = yaml.safe_load((ROOT / SHIPPED).read_text())
+    without(changed[0])
+    collection = tmp_path / "ansible_collections/nodecare/kubernetes"
+    (collection / SHIPPED).parent.mkdir(parents=True)
+    (collection / SHIPPED).write_text(yaml.safe_dump(changed))
+    shutil.copy(ROOT / "galaxy.yml", collection)
+    with AwxStandIn() as awx, Rulebook(tmp_path, awx, collections=tmp_path) as rulebook:
+        awx.at_work = without is without_lock
+        for one in fired:
+            rulebook.post(payload(one))
+        assert rulebook.launched(len(launched)) == launched
 
 
 def test_a_real_alertmanager_is_understood(start):
