@@ -44,17 +44,17 @@ def _established(cluster, pod):
 def traffic(cluster, named):
     """Lets every pod ask every other once a second; gives a function that tells {(from, to): Counter of answers and losses} so far."""
     addresses = {node: pod["status"]["podIP"] for node, pod in pods(cluster, "talker").items()}
-    heard, asking = {node: [] for node in named}, {}
+    heard, asking = dict.fromkeys(named, b""), {}
     for node, name in named.items():
         pairs = " ".join("%s=%s" % (other, addresses[other]) for other in named if other != node)
         command = cluster.command("kubectl", "exec", name, "--", "sh", "-c", ASKS.replace("PAIRS", pairs))
-        asking[node] = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        asking[node] = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         os.set_blocking(asking[node].stdout.fileno(), False)
 
     def told():
         for node, process in asking.items():
-            heard[node] += (process.stdout.read() or "").splitlines()
-        lines = [(node, *line.split(" ", 1)) for node, said in heard.items() for line in said]
+            heard[node] += process.stdout.read() or b""
+        lines = [(node, *line.split(" ", 1)) for node, said in heard.items() for line in said.rpartition(b"\n")[0].decode().splitlines()]
         return {pair: Counter(how for one, other, how in lines if (one, other) == pair) for pair in {(one, other) for one, other, _how in lines}}
 
     try:

@@ -42,6 +42,7 @@ CASES = {
     "fstab by path and zram-generator": [BY_PATH, BY_ZRAM_GENERATOR],
 }
 WELL = """
+rm -f /usr/local/sbin/swapoff
 systemctl -q disable var-swap.swap zramswap 2>/dev/null || true
 rm -rf /etc/systemd/system/var-swap.swap /usr/lib/systemd/system/zramswap.service /etc/default/zramswap /usr/sbin/zramswap /var/lib/nodecare
 rm -f /usr/lib/systemd/system-generators/zram-generator /etc/systemd/system-generators/zram-generator /etc/systemd/zram-generator.conf
@@ -170,7 +171,7 @@ def both(lab, node):
         lab.on(name, GPT[0])
     yield lab
     for name in ("n1", "n2"):
-        lab.on(name, WELL + "; rm -f /usr/local/sbin/swapoff")
+        lab.on(name, WELL)
 
 
 @pytest.mark.parametrize("plug", PLUGS)
