@@ -113,14 +113,14 @@ def _off_diff(area):
 def _carry_out(node, journal, changes, facts, settings):
     areas, warnings = facts["swap"]["active"], []
     with journal.alone():
-        entry = _entry(node, journal, changes, areas)
+        entry = _entry(node, journal, changes, facts["swap"])
         if changes:
             make(journal, entry, changes)
-            warnings += daemon_reload(node)
         config = facts["kubelet"]["config"]
         on = _off.turn_off(node, lambda node, area: _allow(node, area, config, settings))
         if not on:
-            warnings += _end_services(node, entry, facts)
+            # systemd is told afterwards: of a unit that is masked it no longer knows how it is stopped
+            warnings += _end_services(node, entry) + daemon_reload(node)
             on = swap.active(node)
         if not on:
             entry.note(state=DONE)
@@ -132,14 +132,21 @@ def _carry_out(node, journal, changes, facts, settings):
     return {"active": on, "waiting": waiting, "warnings": warnings, "for_good": "predicted", "journal": entry.name}
 
 
-def _entry(node, journal, changes, areas):
+def _entry(node, journal, changes, found):
     """The entry of this repair: a look that only waits for swapoff goes on with the one that began it."""
     begun = [entry for entry in journal.standing(REPAIR)[:1] if entry.said["state"] == BEGUN and entry.said.get("boot_id") == journal.boot_id]
     if begun and not changes:
         return begun[0]
     entry = journal.begin(REPAIR, changes, node.clock())
-    entry.note(swaps=[{"device": area["device"], "priority": area["priority"]} for area in areas], services=[])
+    swaps = [{"device": area["device"], "priority": area["priority"]} for area in found["active"]]
+    entry.note(swaps=swaps, ends=_services(found), services=[])
     return entry
+
+
+def _services(found):
+    """Those that make swap at a boot."""
+    units = [one.get("unit") or "" for one in returning(found["sources"], found["boot"])]
+    return [unit for unit in units if unit.endswith(".service") and found["boot"]["running"]]
 
 
 def _allow(node, area, config, settings):
@@ -149,11 +156,10 @@ def _allow(node, area, config, settings):
         raise Failed("%s is left on: %s" % (area["device"], shortage(need) if need else "the node does not say how much memory is available"))
 
 
-def _end_services(node, entry, facts):
+def _end_services(node, entry):
     """Services that made swap and still run could make it again; those that only ran once give back the memory of their zram."""
     warnings = []
-    services = [one["unit"] for one in returning(facts["swap"]["sources"], facts["swap"]["boot"]) if (one.get("unit") or "").endswith(".service")]
-    for name in services if facts["swap"]["boot"]["running"] else []:
+    for name in entry.said.get("ends", []):
         if node.run(["systemctl", "is-active", "--quiet", name]).ok:
             entry.note(services=entry.said.get("services", []) + [name])
             answer = node.run(["systemctl", "stop", name], STOP_S)
