@@ -8,7 +8,7 @@ import time
 from labs import BOOT, changed, eventually
 from mesh import ILL, SECOND_NIC, WELL, healed, registered  # noqa: F401 - a fixture among them
 from test_cluster import NODES, talkers  # noqa: F401 - a fixture
-from test_repair_bridges import HEALTHY, flows, lost, sessions, since, traffic
+from test_repair_bridges import HEALTHY, flows, lost, routes, sessions, since, traffic
 
 ALL = dict.fromkeys(NODES, len(NODES) - 1)
 LATER = 5  # seconds after the repair for which the traffic is still watched
@@ -22,7 +22,7 @@ def test_a_second_nic_no_longer_leads_calico_astray(healed, talkers):  # noqa: F
     cluster = healed
     eventually("the whole mesh", lambda: sessions(cluster) == ALL, BOOT)
     before = template(cluster)
-    with traffic(cluster, talkers) as told:
+    with traffic(cluster, talkers) as told, routes(cluster, HEALTHY) as withdrawn:
         eventually("every pod to be answered", lambda: flows(told()), 120)
         cluster.do("fault", ILL, "wrong-nic")
         try:
@@ -38,8 +38,9 @@ def test_a_second_nic_no_longer_leads_calico_astray(healed, talkers):  # noqa: F
             eventually("the whole mesh", lambda: sessions(cluster) == ALL, 300)
             time.sleep(LATER)
             during = since(told(), ill)
-            print("%.0f s; answers and losses from the repair on: %s" % (took, {pair: dict(how) for pair, how in sorted(during.items())}))
-            assert lost(during, HEALTHY) == 0
+            told_of = {"%s to %s" % pair: "%d of %d" % (lost({pair: sent}, NODES), len(sent)) for pair, sent in sorted(during.items())}
+            print("%.0f s; packets that were lost from the repair on: %s" % (took, told_of))
+            assert withdrawn() == {node: [] for node in HEALTHY} and lost(during, HEALTHY) == 0
             assert sum(changed(cluster.play("repair_autodetection")).values()) == 0
             assert registered(cluster) == WELL, "though the second NIC is still listed last"
         finally:
