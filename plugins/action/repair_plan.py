@@ -11,7 +11,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.color import ANSIBLE_COLOR
 
-from ..plugin_utils import _judge, _plan, _registered, _report, _reported
+from ..plugin_utils import _artifacts, _judge, _plan, _registered, _report, _reported
 from ..plugin_utils._collected import collected
 from ..plugin_utils._policy import PolicyError, policy
 from ..plugin_utils._report import plan as shown
@@ -56,7 +56,7 @@ class ActionModule(ActionBase):
         consent = _plan.Consent(arguments["allow_disruption"], arguments["reboot_ok"])
         plan = _plan.plan(found.findings, hosts, nodes, others, consent, arguments["same_percent"])
         self._display.display(shown.text(plan, colour=ANSIBLE_COLOR))
-        return {"changed": False, "plan": plan, "turns": _plan.can_begin(plan), **self._written(plan, arguments["path"])}
+        return {"changed": False, "plan": plan, "turns": _plan.can_begin(plan), "artifacts": _artifacts.of_plan(plan), **self._written(plan, arguments["path"])}
 
     def _written(self, plan, directory):
         if not directory:

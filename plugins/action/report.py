@@ -11,7 +11,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.color import ANSIBLE_COLOR
 
-from ..plugin_utils import _diagnosis, _judge, _registered, _report
+from ..plugin_utils import _artifacts, _diagnosis, _judge, _merge, _registered, _report
 from ..plugin_utils._collected import collected
 from ..plugin_utils._policy import PolicyError, policy
 from ..plugin_utils._report import diagnosis, words
@@ -21,6 +21,7 @@ from ..plugin_utils._with_cluster import joined
 ARGUMENTS = {
     "results": {"type": "str", "default": "nodecare_check"},
     "cluster_results": {"type": "str", "default": "nodecare_cluster_check"},
+    "saved": {"type": "list", "elements": "path", "default": []},
     "checks": {"type": "list", "elements": "str", "default": ["*"]},
     "exclude": {"type": "list", "elements": "str", "default": []},
     "policy": {"type": "dict", "default": {}},
@@ -44,21 +45,16 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         _spec, arguments = self.validate_argument_spec(ARGUMENTS)
         try:
-            checked = policy(arguments["policy"], known_rules=list(RULES))
-            chosen = _judge.select(arguments["checks"], arguments["exclude"], checked)
-            nodes, policies, findings = collected(_registered.results(task_vars, arguments["results"]), checked)
-        except (_judge.SelectionError, PolicyError) as error:
+            found = _saved(arguments, task_vars) if arguments["saved"] else _registered_here(arguments, task_vars)
+        except (_judge.SelectionError, _merge.MergeError, PolicyError) as error:
             raise AnsibleActionFail(str(error)) from None
-        read = {name: facts for name, facts in nodes.items() if facts}
-        cluster = _registered.cluster(task_vars, arguments["cluster_results"])
-        findings = _judge.judge_together(findings, read, policies, chosen, checked, cluster)
-        report = _report.document(nodes, findings)
+        report = _report.document(found.nodes, found.findings)
         told = {}
         if arguments["diagnose"]:
-            told["causes"] = self._diagnosed(findings, _symptom(arguments, read, cluster))
+            told["causes"] = self._diagnosed(found.findings, _symptom(arguments, found))
         else:
             self._display.display(_report.terminal_text(report, colour=ANSIBLE_COLOR))
-        saved = _report.bundle(nodes, arguments["policy"], cluster) if arguments["save_facts"] else None
+        saved = _report.bundle(found.nodes, found.policy, found.cluster, **found.beside) if arguments["save_facts"] else None
         paths, broken = _report.write(report, os.path.abspath(arguments["path"]), arguments["formats"], saved)
         self._display.display("\n" + "\n".join("Report: %s" % path for path in paths.values()))
         fail_on = arguments["fail_on"] or ("never" if arguments["diagnose"] else "error")
@@ -70,9 +66,28 @@ class ActionModule(ActionBase):
         return causes
 
 
-def _symptom(arguments, nodes, cluster):
+def _registered_here(arguments, task_vars):
+    """What the nodes and the cluster of this play were found to be."""
+    checked = policy(arguments["policy"], known_rules=list(RULES))
+    chosen = _judge.select(arguments["checks"], arguments["exclude"], checked)
+    results = list(_registered.results(task_vars, arguments["results"]))
+    nodes, policies, alone = collected(results, checked)
+    cluster = _registered.cluster(task_vars, arguments["cluster_results"])
+    read = {name: facts for name, facts in nodes.items() if facts}
+    findings = _judge.judge_together(alone, read, policies, chosen, checked, cluster)
+    beside = _merge.beside(results, alone, nodes, arguments["policy"], arguments["checks"], arguments["exclude"])
+    return _merge.Merged(nodes, findings, arguments["policy"], cluster, beside)
+
+
+def _saved(arguments, task_vars):
+    """What other runs have saved; each host of this play has to be in one of them."""
+    return _merge.merged(_merge.read(arguments["saved"]), map(str, task_vars["ansible_play_hosts_all"]))
+
+
+def _symptom(arguments, found):
     """What the user asks about, by the names that findings use; None for everything."""
     pod, node = arguments["pod"], arguments["node"]
+    nodes, cluster = {name: facts for name, facts in found.nodes.items() if facts}, found.cluster
     if not pod and not node:
         return None
     place = node or _diagnosis.place_of(pod, cluster)
@@ -87,7 +102,7 @@ def _symptom(arguments, nodes, cluster):
 
 def _outcome(report, paths, broken, failing):
     bad = [one for one in report["findings"] if one["status"] == "fail" and one["severity"] in failing]
-    result = {"changed": False, "summary": report["summary"], "paths": paths}
+    result = {"changed": False, "summary": report["summary"], "paths": paths, "artifacts": _artifacts.of_report(report, paths)}
     reasons = list(broken)
     if bad:
         nodes = len({one["node"] for one in bad})

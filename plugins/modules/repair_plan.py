@@ -95,6 +95,10 @@ plan:
   returned: success
   type: dict
   contains:
+    id:
+      description: What tells it from other plans. Two plans that do the same to the same nodes have the same one.
+      type: str
+      sample: 3f9a1c0b7e42
     stop:
       description: Why no node is to be repaired; empty where nothing speaks against it.
       type: list
@@ -131,6 +135,11 @@ plan:
       type: list
       elements: dict
       sample: [{"node": "worker-9", "why": ["swap.active"], "command": "ansible-playbook nodecare.kubernetes.repair_swap --limit worker-9"}]
+artifacts:
+  description: What is worth handing on to other jobs by M(ansible.builtin.set_stats), short whatever number of nodes there is.
+  returned: success
+  type: dict
+  sample: {"nodecare_plan_id": "3f9a1c0b7e42", "nodecare_planned_stop": [], "nodecare_planned_steps": {"nodecare.kubernetes.repair_swap": 1}}
 turns:
   description: The turns of the plan with what of them can be carried out now; empty where the plan says to stop.
   returned: success

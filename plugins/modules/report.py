@@ -36,6 +36,15 @@ options:
       - Where nothing has set it, these rules are V(skip).
     type: str
     default: nodecare_cluster_check
+  saved:
+    description:
+      - Instead of what hosts have registered, report what other runs have written with O(save_facts=true), as if one run had read all nodes. These are
+        the files C(facts.json), or directories below which they are. All facts are judged anew, so that nodes of different runs are compared, too.
+      - The runs must have had the same policy and choice of rules, and no node in common. What the hosts register is not looked at then, nor are O(policy),
+        O(checks) and O(exclude). Each host of the play that none of the runs knows is reported as not read.
+    type: list
+    elements: path
+    default: []
   checks:
     description: The rules among which those that compare nodes or ask the cluster are chosen, as in M(nodecare.kubernetes.node_check).
     type: list
@@ -90,6 +99,8 @@ extends_documentation_fragment:
   - nodecare.kubernetes.read_only
 seealso:
   - module: nodecare.kubernetes.node_check
+  - plugin: nodecare.kubernetes.merge_reports
+    plugin_type: filter
   - plugin: nodecare.kubernetes.judge
     plugin_type: filter
 """
@@ -120,6 +131,17 @@ causes:
   returned: with O(diagnose=true)
   type: list
   elements: dict
+artifacts:
+  description:
+    - What is worth handing on to other jobs by M(ansible.builtin.set_stats), short whatever number of nodes there is.
+    - The counts, the nodes that fail, the nodes that each playbook would repair, and the path of C(report.json).
+  returned: always
+  type: dict
+  sample:
+    nodecare_found_summary: {"fail": 1, "warn": 0, "unknown": 2, "skip": 1, "pass": 40, "worst": "fail", "nodes": 3}
+    nodecare_found_failing: [worker-3]
+    nodecare_found_repairs: {"nodecare.kubernetes.repair_swap": [worker-3]}
+    nodecare_found_report: /tmp/nodecare/report.json
 paths:
   description: The file of each format that was written, and C(facts) where O(save_facts=true).
   returned: always

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections import namedtuple
 
@@ -52,7 +54,7 @@ def plan(findings, hosts, nodes=None, others=(), consent=NONE_GIVEN, percent=SAM
     """The plan for the hosts of a run, which is never widened.
 
     ``nodes`` maps names to what is known of them, ``others`` are the nodes of the cluster that are no hosts of this run. The answer is
-    {schema, stop: [reasons], turns: [{node, control_plane, pods, steps}], by_hand: [], outside: []}. A turn is one node with its repairs
+    {schema, id, stop: [reasons], turns: [{node, control_plane, pods, steps}], by_hand: [], outside: []}. A turn is one node with its repairs
     in order, and the next one comes when it is well. The last one is the cluster's, with what changes all nodes at once. A step is
     {number, node, playbook, role, why: [rule ids], disruptive, reboot, vars, everywhere, needs: [options], held: reason or None, command}.
     """
@@ -67,7 +69,13 @@ def plan(findings, hosts, nodes=None, others=(), consent=NONE_GIVEN, percent=SAM
     for number, step in enumerate((step for turn in turns for step in turn["steps"]), 1):
         step["number"] = number
     stop = list(_common_causes(findings, wanted, len({*hosts, *others}), percent))
-    return {"schema": SCHEMA, "stop": stop, "turns": turns, "by_hand": by_hand, "outside": outside}
+    return {"schema": SCHEMA, "id": _identity(turns), "stop": stop, "turns": turns, "by_hand": by_hand, "outside": outside}
+
+
+def _identity(turns):
+    """What tells plans apart: what is done to which node. Neither the order, which follows the pods, nor who has agreed to what."""
+    steps = sorted(json.dumps([step["node"], step["playbook"], step["vars"]], sort_keys=True, default=str) for turn in turns for step in turn["steps"])
+    return hashlib.sha256("\n".join(steps).encode()).hexdigest()[:12]
 
 
 def can_begin(made):

@@ -52,9 +52,9 @@ def document(nodes, findings):
     }
 
 
-def bundle(nodes, policy, cluster=None):
-    """Facts to keep: the filter ``judge`` judges them again, by this policy or by another."""
-    return {"schema": BUNDLE, "policy": policy, "nodes": {name: facts for name, facts in nodes.items() if facts}, "cluster": cluster}
+def bundle(nodes, policy, cluster=None, **beside):
+    """Facts to keep: the filter ``judge`` judges them again, by this policy or by another. ``beside`` is what joins them to those of other runs."""
+    return {"schema": BUNDLE, "policy": policy, "nodes": {name: facts for name, facts in nodes.items() if facts}, "cluster": cluster, **beside}
 
 
 def write(report, directory, formats, facts=None):
