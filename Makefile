@@ -2,7 +2,7 @@
 # INVENTORY=hosts.ini     the nodes that `make preflight` reads; without it, this machine
 # ARGS="--limit worker-3" more arguments for ansible-playbook, or for pytest
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test preflight test unit integration gates lint docs picture bench clean setup-lab setup-alerts test-lab lab-up lab-down lab-status lab-ssh
+.PHONY: help setup setup-test preflight test unit integration gates lint docs picture bench clean setup-lab setup-whole test-lab lab-up lab-down lab-status lab-ssh
 
 # What Python has compiled is kept, or each of the many programs that are started would compile the same anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -54,11 +54,12 @@ bench: setup-test ## Measure against `ansible -m ping` and `-m setup`, and judge
 setup-lab: setup-test
 	@sh requirements/venv.sh lab
 
-setup-alerts: setup-test
+setup-whole: setup-lab
 	@sh requirements/debian.sh debian-lab.txt
 	@sh requirements/prometheus.sh
+	@sh requirements/awx.sh
 
-test-lab: setup-lab $(if $(SCENARIO),,setup-alerts) ## All tests on real nodes, or SCENARIO=preflight_faults only (root; see lab/README.md)
+test-lab: $(if $(SCENARIO),setup-lab,setup-whole) ## All tests on real nodes, or SCENARIO=preflight_faults only (root; see lab/README.md)
 	@.venv/bin/python -m lab check
 	@.venv/bin/pytest tests/lab -vv -s -r fEs $(if $(SCENARIO),-k "$(SCENARIO)") $(ARGS)
 

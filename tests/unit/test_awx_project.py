@@ -41,7 +41,9 @@ def playbooks():
 
 def test_exactly_the_collections_playbooks_are_found():
     assert discovered(PROJECT) == playbooks()
-    assert [path.removeprefix("contrib/awx-project/") for path in files("contrib/awx-project/*.yml") if "/" not in path.removeprefix("contrib/awx-project/")] == playbooks()
+    assert [
+        path.removeprefix("contrib/awx-project/") for path in files("contrib/awx-project/*.yml") if "/" not in path.removeprefix("contrib/awx-project/")
+    ] == playbooks()
 
 
 @pytest.mark.parametrize(
