@@ -18,7 +18,9 @@ description:
 positional: expected
 options:
   _input:
-    description: Saved bundles (C(schema) V(nodecare.bundle/1)), as M(nodecare.kubernetes.report) writes them with O(nodecare.kubernetes.report#module:save_facts).
+    description:
+      - Saved bundles (C(schema) V(nodecare.bundle/1)), as M(nodecare.kubernetes.report) writes them with
+        O(nodecare.kubernetes.report#module:save_facts=true).
     type: list
     elements: dict
     required: true

@@ -68,9 +68,8 @@ def launch(place: Path, name: str, inventory: dict, answers=None, *, limit="", j
     script = place / "inventory/hosts"
     script.write_text("#!%s\nprint(%r)\n" % (sys.executable, json.dumps(inventory)))
     script.chmod(0o700)
-    (place / "env/extravars").write_text(
-        json.dumps({**template["extra_vars"], **_answered(template, answers or {}), **(extra or {}), **_told(template, sliced)})
-    )
+    variables = {**template["extra_vars"], **_answered(template, answers or {}), **(extra or {}), **_told(template, sliced)}
+    (place / "env/extravars").write_text(json.dumps(variables))
     (place / "env/envvars").write_text(json.dumps(_environment(credential or {})))
     (place / "env/cmdline").write_text(" ".join(_words(template, job_type or template["job_type"], limit)))
     run = ansible_runner.run(private_data_dir=str(place), playbook=template["playbook"], ident=str(NUMBER), quiet=True)

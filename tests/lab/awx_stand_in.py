@@ -5,6 +5,7 @@ It runs no job, and is no proof that AWX takes what it takes: for that there is 
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import threading
@@ -28,7 +29,10 @@ BESIDE = {
 }
 TOKEN = "a-token-of-nobody"
 ROOTS = [kind for kind in SCHEMA if kind not in ("workflow_approval_templates", "workflow_job_template_nodes")]
-EMPTY = ("users", "teams", "credential_types", "notification_templates", "inventory_sources", "applications")  # what awxkit asks about, too
+EMPTY = (
+    *("users", "teams", "credential_types", "notification_templates", "inventory_sources", "applications", "system_job_templates", "labels", "hosts"),
+    *("groups", "instance_groups", "roles", "tokens", "credential_input_sources", "ad_hoc_commands"),
+)  # what awxkit asks about, too
 RRULE = re.compile(r"^DTSTART:\d{8}T\d{6}Z RRULE:FREQ=(MINUTELY|HOURLY|DAILY|WEEKLY|MONTHLY);INTERVAL=\d+$")
 
 
@@ -133,46 +137,42 @@ class Awx:
         """(status, what is said)"""
         if path.rstrip("/") == self.root.removesuffix("v2/").rstrip("/"):
             return 200, {"current_version": self.root, "available_versions": {"v2": self.root}}
-        kind, *rest = path.removeprefix(self.root).strip("/").split("/")
-        if not kind:
-            return 200, {TYPES.get(one, one): "%s%s/" % (self.root, one) for one in (*ROOTS, *EMPTY)}
-        if kind in EMPTY:
-            return 200, self._options({}) if method == "OPTIONS" else _page([], query)
-        if kind == "unified_job_templates":
-            return 200, _page([self.shown(one, item) for one in ("job_templates", "workflow_job_templates") for item in self.kept[one].values()], query)
+        kind, number, beside = (*path.removeprefix(self.root).strip("/").split("/"), "", "")[:3]
         if method == "OPTIONS":
-            return 200, self._options(SCHEMA["workflow_job_template_nodes" if rest[1:] == ["workflow_nodes"] else kind])
-        if not rest:
-            return (201, self.make(kind, body)) if method == "POST" else (200, _page([self.shown(kind, one) for one in self.kept[kind].values()], query))
-        number = int(rest[0])
-        if number not in self.kept[kind]:
+            return 200, self._options(SCHEMA.get("workflow_job_template_nodes" if beside == "workflow_nodes" else kind, {}))
+        if not number:
+            return (201, self.make(kind, body)) if method == "POST" else (200, self._all(kind, query))
+        if int(number) not in self.kept[kind]:
             raise RefusedError(404, {"detail": "Not found."})
-        if rest[1:]:
-            return self._beside(method, kind, number, rest[1], body)
-        return (200, self.shown(kind, self.kept[kind][number])) if method == "GET" else (200, self.change(kind, number, body))
+        if beside:
+            return getattr(self, "_" + beside, functools.partial(self._linked, beside))(method, kind, int(number), body)
+        return 200, self.shown(kind, self.kept[kind][int(number)]) if method == "GET" else self.change(kind, int(number), body)
 
-    def _beside(self, method, kind, number, name, body):
-        if name == "survey_spec":
-            return self._survey(method, kind, number, body)
-        if name == "create_approval_template":
-            if method == "POST":
-                made = self.make("workflow_approval_templates", body)
-                self.kept[kind][number]["unified_job_template"] = made["id"]
-                return 201, made
-            return 200, self._options(SCHEMA["workflow_approval_templates"])
-        if name == "workflow_nodes":
-            if method == "POST":
-                return 201, self.make("workflow_job_template_nodes", {**body, "workflow_job_template": number})
-            mine = [one for one in self.kept["workflow_job_template_nodes"].values() if one["workflow_job_template"] == number]
-            return 200, _page([self.shown("workflow_job_template_nodes", one) for one in mine], {})
+    def _all(self, kind, query):
+        if not kind:
+            return {TYPES.get(one, one): "%s%s/" % (self.root, one) for one in (*ROOTS, *EMPTY)}
+        kinds = ("job_templates", "workflow_job_templates") if kind == "unified_job_templates" else (kind,)
+        return _page([self.shown(one, item) for one in kinds for item in self.kept.get(one, {}).values()], query)
+
+    def _create_approval_template(self, _method, kind, number, body):
+        made = self.make("workflow_approval_templates", body)
+        self.kept[kind][number]["unified_job_template"] = made["id"]
+        return 201, made
+
+    def _workflow_nodes(self, method, _kind, number, body):
+        if method == "POST":
+            return 201, self.make("workflow_job_template_nodes", {**body, "workflow_job_template": number})
+        return 200, self._all("workflow_job_template_nodes", {"workflow_job_template": str(number)})
+
+    def _linked(self, name, method, kind, number, body):
         ids = self.ways.setdefault((kind, number, name), [])
         if method == "POST":
             (ids.remove if body.get("disassociate") else ids.append)(body["id"])
             self.changes.append(("linked", name, number))
             return 204, None
-        return 200, _page([self.shown(one, self.kept[one][i]) for i in ids for one in [self._kind_of(i)]], {})
+        return 200, _page([self.shown(self._kind_of(i), self.kept[self._kind_of(i)][i]) for i in ids], {})
 
-    def _survey(self, method, kind, number, body):
+    def _survey_spec(self, method, kind, number, body):
         if method == "POST":
             why = invalid(body)
             if why:

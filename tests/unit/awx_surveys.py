@@ -36,21 +36,18 @@ def invalid(survey):
 
 
 def _invalid_question(one):
-    for key, kind in NEEDED.items():
-        if not isinstance(one.get(key), kind):
-            return "'%s' of %s is missing or no %s" % (key, one, kind.__name__)
-    if one["type"] not in TYPES or set(one) - KEYS:
-        return "%s has an unknown type or key" % one
-    if any(one.get(key) is not None and not isinstance(one[key], int) for key in ("min", "max")):
-        return "a limit of %s is no whole number" % one["variable"]
-    if "default" in one and not isinstance(one["default"], TYPES[one["type"]]):
-        return "the default of %s is no %s" % (one["variable"], one["type"])
-    if one["type"] in ("multiplechoice", "multiselect"):
-        if not one.get("choices"):
-            return "%s has no choices" % one["variable"]
-        if set(one.get("default", "").splitlines()) - set(one["choices"]):
-            return "the default of %s is none of its choices" % one["variable"]
-    return None
+    odd = [key for key, kind in NEEDED.items() if not isinstance(one.get(key), kind)]
+    if odd or one["type"] not in TYPES:
+        return "%s of %s is missing or not what it has to be" % (", ".join(odd) or "type", one)
+    chosen = one["type"] in ("multiplechoice", "multiselect")
+    faults = {
+        "has a key that AWX does not know": set(one) - KEYS,
+        "has a limit that is no whole number": any(one.get(key) is not None and not isinstance(one[key], int) for key in ("min", "max")),
+        "has a default of another type": "default" in one and not isinstance(one["default"], TYPES[one["type"]]),
+        "has no choices": chosen and not one.get("choices"),
+        "has a default that is none of its choices": chosen and set(str(one.get("default", "")).splitlines()) - set(one.get("choices") or []),
+    }
+    return next(("%s %s" % (one["variable"], fault) for fault, found in faults.items() if found), None)
 
 
 def options_of(playbook):
