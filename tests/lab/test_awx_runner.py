@@ -16,11 +16,11 @@ PLANNED = {"nodecare_plan_id", "nodecare_planned_stop", "nodecare_planned_steps"
 NONE = "this job has no limit, and repairs nothing"
 # what is launched how, and what is said
 REFUSED = {
-    "no limit": ({}, NONE),
-    "an empty limit": ({"limit": " "}, NONE),
-    "limit all": ({"limit": "all"}, "this job's limit 'all' means every host of the inventory, and repairs nothing"),
-    "a slice": ({"limit": "n1", "sliced": True}, "this job is one slice of the job template nodecare "),
-    "no confirmation": ({"limit": "n1", "job_type": "run"}, "nodecare_confirm is empty, and this job's limit is 'n1'"),
+    "no-limit": ({}, NONE),
+    "empty-limit": ({"limit": " "}, NONE),
+    "limit-all": ({"limit": "all"}, "this job's limit 'all' means every host of the inventory, and repairs nothing"),
+    "slice": ({"limit": "n1", "sliced": True}, "this job is one slice of the job template nodecare "),
+    "no-confirmation": ({"limit": "n1", "job_type": "run"}, "nodecare_confirm is empty, and this job's limit is 'n1'"),
 }
 
 
@@ -75,10 +75,11 @@ def test_slices_of_a_fleet_come_together(tmp_path):
         assert part.code in (0, 2), part.said
         (shared / "41/42").rename(shared / ("41/%d" % (100 + number)))  # each slice has a number of its own
     handed_on = {**part.artifacts, "nodecare_found_report": str(shared / "41/101/report.json")}
-    merged = launch(tmp_path / "merged", "merge_reports", here(*nodes), extra={**told, **handed_on})
-    assert merged.artifacts["nodecare_found_summary"]["nodes"] == 4, merged.said
+    merged = launch(tmp_path / "merged", "merge_reports", here(*nodes, "n5"), extra={**told, **handed_on})
+    assert merged.code == 2 and merged.artifacts["nodecare_found_summary"]["nodes"] == 5, merged.said
     found = json.loads((shared / "merged/42/report.json").read_text())["findings"]
-    assert {one["node"] for one in found if one["id"] == "host.unique" and one["status"] == "fail"} == set(nodes), "one machine is all of them"
+    assert {one["node"] for one in found if one["id"] == "host.unique"} == set(nodes)
+    assert [one["node"] for one in found if one["id"] == "node.unreadable"] == ["n5"], "no slice has read it"
 
 
 def test_a_plan_is_named_and_only_it_is_carried_out(tmp_path):
