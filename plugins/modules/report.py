@@ -142,6 +142,7 @@ artifacts:
     nodecare_found_failing: [worker-3]
     nodecare_found_repairs: {"nodecare.kubernetes.repair_swap": [worker-3]}
     nodecare_found_report: /tmp/nodecare/report.json
+    nodecare_found_only_on: worker-3
 paths:
   description: The file of each format that was written, and C(facts) where O(save_facts=true).
   returned: always
