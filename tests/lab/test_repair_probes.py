@@ -17,8 +17,9 @@ CALM = 90  # seconds without a restart
 
 
 def restarts(cluster, node=ILL):
-    (status,) = (one for one in pods(cluster, "k8s-app=calico-node")[node]["status"].get("containerStatuses", []) if one["name"] == "calico-node")
-    return status["restartCount"], status["ready"]
+    """(how often calico-node was started again there, whether it is ready); of a pod that has just been made, neither."""
+    statuses = pods(cluster, "k8s-app=calico-node")[node]["status"].get("containerStatuses", [])
+    return next(((one["restartCount"], one["ready"]) for one in statuses if one["name"] == "calico-node"), (0, False))
 
 
 def set_probe(cluster, probe):
