@@ -12,7 +12,7 @@ from test_awx_project import playbooks
 HOSTS = ["worker-1", "worker-2", "worker-3", "control-1"]
 
 
-@pytest.mark.parametrize("case", table("cases/job-limit"), ids=lambda case: case["case"])
+@pytest.mark.parametrize("case", table("gates/job-limit"), ids=lambda case: case["case"])
 def test_refusal(case):
     why = _awx.refusal(case.get("job", {"awx_job_id": 5}), case["limit"], HOSTS, case.get("confirmed"))
     assert (why is None) is case.get("may", False), why

@@ -111,7 +111,7 @@ def _off_diff(area):
 
 
 def _carry_out(node, journal, changes, facts, settings):
-    areas, warnings = facts["swap"]["active"], []
+    warnings = []
     with journal.alone():
         entry = _entry(node, journal, changes, facts["swap"])
         if changes:
