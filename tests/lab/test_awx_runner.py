@@ -62,7 +62,7 @@ def test_the_clusters_credential_is_used_as_it_is(tmp_path):
         credential = {"K8S_AUTH_HOST": server.url, "K8S_AUTH_API_KEY": "a-bearer-token", "K8S_AUTH_VERIFY_SSL": "False"}
         job = launch(tmp_path / "job", "preflight", here("n1"), credential=credential)
         assert {seen["Authorization"] for seen in server.headers_seen} == {"Bearer a-bearer-token"}
-    assert job.code in (0, 2) and set(job.artifacts) == FOUND, job.said
+    assert job.code in (0, 2) and set(job.artifacts) >= FOUND, job.said
     assert "a-bearer-token" not in job.said + json.dumps(job.events)
 
 
