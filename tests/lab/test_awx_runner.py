@@ -56,6 +56,20 @@ def test_a_hundred_nodes(name, tmp_path, capsys):
         ))  # fmt: skip
 
 
+def test_preflight_leaves_artifacts_also_where_it_fails(tmp_path):
+    rule = {"id": "site.never", "query": "schema", "expect": {"matches": "^never$"}, "message": "it is {value}", "severity": "error"}
+    given = {"nodecare_site_rules": [rule], "nodecare_reports": str(tmp_path / "shared")}
+    job = launch(tmp_path / "job", "preflight", here("n1", "n2"), {"nodecare_checks": ["swap"]}, extra={**given, "nodecare_checks": ["site"]})
+    assert job.code == 2, job.said
+    assert set(job.artifacts) == FOUND
+    assert job.artifacts["nodecare_found_failing"] == ["n1", "n2"]
+    report = tmp_path / "shared/42/42/report.json"
+    assert job.artifacts["nodecare_found_report"] == str(report)
+    assert json.loads(report.read_text())["summary"] == job.artifacts["nodecare_found_summary"]
+    assert (report.parent / "facts.json").exists(), "slices are put together by it"
+    assert job.largest < MOST
+
+
 def test_the_clusters_credential_is_used_as_it_is(tmp_path):
     """What AWX's credential type OpenShift or Kubernetes API Bearer Token puts into the environment."""
     with api_standing_in(Api()) as server:
