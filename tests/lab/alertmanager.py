@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 from checkout import CACHE
-from labs import eventually
+from labs import Daemon
 
 UNPACKED = CACHE / "prometheus"
 # It reads its templates below /usr/share, where this machine has none of them: only this process and its children see that they are there.
@@ -23,24 +23,14 @@ def program(name):
     return unpacked
 
 
-class Alertmanager:
+class Alertmanager(Daemon):
     def __init__(self, place, configuration, port):
         self.place, self.configuration, self.address = place, configuration, "127.0.0.1:%d" % port
 
-    def __enter__(self):
+    def started(self):
         (self.place / "alertmanager.yml").write_text(self.configuration)
         argv = [*WITH_ITS_FILES, program("prometheus-alertmanager"), "--config.file=alertmanager.yml", "--storage.path=data", "--cluster.listen-address="]
-        self.running = subprocess.Popen([*argv, "--web.listen-address=" + self.address], cwd=self.place, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            eventually("Alertmanager to be ready", self.ready, limit=120, every=0.2)
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_error):
-        self.running.kill()
-        self.running.wait()
+        return subprocess.Popen([*argv, "--web.listen-address=" + self.address], cwd=self.place, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def ready(self):
         try:

@@ -138,6 +138,29 @@ class Watch:
                 self.seen.append((time.monotonic(), found))
 
 
+class Daemon:
+    """A program that runs as long as a test needs it. A subclass says how it is started, and when it is ready."""
+
+    def __enter__(self):
+        self.running = self.started()
+        try:
+            eventually("%s to be ready" % type(self).__name__, self.ready, limit=300, every=0.3)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_error):
+        self.running.kill()
+        self.running.wait()
+
+    def started(self):
+        raise NotImplementedError
+
+    def ready(self):
+        raise NotImplementedError
+
+
 # -- what a lab could leave behind -------------------------------------------------------------------------------------
 
 

@@ -20,7 +20,7 @@ import yaml
 from alertmanager import Alertmanager, program
 from awx_launch_stand_in import TOKEN, AwxStandIn
 from checkout import ROOT, WITH_PROGRAMS, run
-from labs import eventually
+from labs import Daemon, eventually
 
 SHIPPED = "extensions/eda/rulebooks/alertmanager.yml"
 RULEBOOK = yaml.safe_load((ROOT / SHIPPED).read_text())
@@ -49,35 +49,25 @@ def free_port():
         return free.getsockname()[1]
 
 
-class Rulebook:
+class Rulebook(Daemon):
     """The commands and variables of docs/events.md, with a port of its own and the stand-in's address."""
 
     def __init__(self, place, awx, given=GIVEN, collections=ROOT / ".collections"):
         self.place, self.awx, self.collections, self.port = place, awx, collections, free_port()
         self.given = {**given, "port": self.port}
 
-    def __enter__(self):
+    def started(self):
         (self.place / "alerts.yml").write_text(yaml.safe_dump(self.given))
         (self.place / "awx.token").write_text(TOKEN)
         environment = {**os.environ, "PATH": WITH_PROGRAMS, "ANSIBLE_COLLECTIONS_PATH": str(self.collections), "EDA_JOB_TEMPLATE_REFRESH_DELAY": "0.2"}
         commands = COMMANDS.replace("https://awx.example", self.awx.url).replace("\nansible-rulebook", "\nexec ansible-rulebook")
         with open(self.place / "log", "w", encoding="utf-8") as log:
-            self.running = subprocess.Popen(["sh", "-ec", commands], cwd=self.place, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        try:
-            eventually("the rulebook to listen", self.listens, limit=300, every=0.5)
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_error):
-        self.running.kill()
-        self.running.wait()
+            return subprocess.Popen(["sh", "-ec", commands], cwd=self.place, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def said(self):
         return (self.place / "log").read_text()
 
-    def listens(self):
+    def ready(self):
         assert self.running.poll() is None, self.said()
         with socket.socket() as asked:
             return asked.connect_ex(("127.0.0.1", self.port)) == 0
