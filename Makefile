@@ -59,9 +59,16 @@ setup-whole: setup-lab
 	@sh requirements/prometheus.sh
 	@sh requirements/awx.sh
 
+FIRST := tests/lab/test_life.py
 test-lab: $(if $(SCENARIO),setup-lab,setup-whole) ## All tests on real nodes, or SCENARIO=preflight_faults only (root; see lab/README.md)
 	@.venv/bin/python -m lab check
-	@.venv/bin/pytest tests/lab -vv -s -r fEs $(if $(SCENARIO),-k "$(SCENARIO)") $(ARGS)
+ifdef SCENARIO
+	@.venv/bin/pytest tests/lab -vv -s -r fEs -k "$(SCENARIO)" $(ARGS)
+else
+# First, alone, what looks at all of this machine; then real nodes, and beside them what needs none.
+	@.venv/bin/pytest $(FIRST) -vv -s -r fEs $(ARGS); first=$$?; \
+	.venv/bin/pytest tests/lab $(FIRST:%=--ignore=%) -n 2 --dist loadfile --no-loadscope-reorder -vv -r fEs --durations=25 $(ARGS) && exit $$first
+endif
 
 LAB := python3 -m lab --id $(or $(LAB_ID),lab)
 

@@ -1,22 +1,26 @@
 """What takes long is started first, so that it does not keep one process busy while the others have nothing left to do.
 
 What shares a file stays in one process, and so shares its sshd or its namespaces, but for the files whose tests share nothing.
+All that boots machines stays in one process, too (lanes.py).
 """
 
 from __future__ import annotations
 
+from lanes import MACHINES
 from xdist.scheduler import LoadFileScheduling
 
 APART = ("integration/test_repair.py", "integration/test_repair_plan.py", "integration/test_repair_runtime.py", "unit/test_repair_runtime_daemons.py")
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: not item.get_closest_marker("slow"))
+    items.sort(key=lambda item: not (item.get_closest_marker("slow") or MACHINES.search(item.nodeid)))
 
 
 class ByFile(LoadFileScheduling):
     def _split_scope(self, nodeid):
         file = nodeid.partition("::")[0]
+        if MACHINES.search(file):
+            return "machines"
         return nodeid if file.endswith(APART) else file
 
 
