@@ -9,7 +9,7 @@ from ansible.errors import AnsibleActionFail
 
 from ..plugin_utils._api import ClientError, NoAnswerError
 from ..plugin_utils._api._action import ACCESS, ClusterAction
-from ..plugin_utils._api._door import DENIED
+from ..plugin_utils._api._why import DENIED
 from ..plugin_utils._patience import Patience
 from ..plugin_utils._tuning import _pods
 from ..plugin_utils._tuning._written import RIGHTS

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from . import _cluster, _drain
 from ._api import NoAnswerError
-from ._api._door import DENIED
+from ._api._why import DENIED
 from ._lease import Keeper, LostError
 from ._sweep._values import entries, mapping, text
 

@@ -25,16 +25,21 @@ from lab.fleet import Face, Fleet, Target
 KUBELETS = run.CHECKOUT / "tests" / "lab" / "bare_kubelets.py"
 ROOM = {"pods": "20", "cpu": "4", "memory": "8Gi"}  # without it no pod is placed
 BEAT = 4  # seconds within which the kubelets have told of every Node that it lives
+# The way to the API server's service is what kube-proxy makes on each node. All namespaces share one table of neighbours, which so
+# many nodes that ask each other would overflow, and what is permanent does not count in it.
 LINK = """
-ip link add eth0 type veth peer name {name} netns 1
+ip link add eth0 address {mac} type veth peer name {name} netns 1
 nsenter --target 1 --net ip link set {name} master lan0 up
 ip address add {address}/24 dev eth0 && ip link set eth0 up && ip route add default via 10.0.0.1
+nft add table ip nat && nft 'add chain ip nat services {{ type nat hook output priority -100; }}'
+nft add rule ip nat services ip daddr 10.96.0.1 tcp dport 443 dnat to 10.0.0.1:6443
+printf 'neigh add %s lladdr %s dev eth0 nud permanent\\n' {others} | ip -batch -
 """
 
 
 def main(kubeconfig: str, hosts: int, forks: int, rounds: int) -> dict:
     addresses = {"node-%03d" % number: "10.0.0.%d" % (100 + number) for number in range(1, hosts + 1)}
-    targets = {name: Target(Face(setup=LINK.format(name=name, address=address))) for name, address in addresses.items()}
+    targets = {name: Target(Face(setup=_link(name, addresses))) for name in addresses}
     with tempfile.TemporaryDirectory(prefix="nodecare-bench-") as place, Fleet(targets) as fleet, _kubelets(kubeconfig, Path(place), addresses) as kubelets:
         shown = ["-e", "nodecare_kubeconfig=%s" % kubeconfig, "-e", "nodecare_cluster=true", "-e", "nodecare_report_dir=%s/report" % place]
         commands = {
@@ -46,6 +51,13 @@ def main(kubeconfig: str, hosts: int, forks: int, rounds: int) -> dict:
         judged = [one for one in told["findings"] if one["id"] == "cluster.node_not_ready" and one["status"] == "pass"]
         assert len(judged) == hosts, "only %d of %d targets were found to be Ready Nodes" % (len(judged), hosts)
     return run.compared(seen, "ping")
+
+
+def _link(name: str, addresses: dict[str, str]) -> str:
+    macs = {address: "02:00:00:00:00:%02x" % int(address.rpartition(".")[2]) for address in addresses.values()}
+    own = addresses[name]
+    others = " ".join("%s %s" % one for one in macs.items() if one[0] != own)
+    return LINK.format(name=name, mac=macs[own], address=own, others=others)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import yaml
-from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._api._door import _refused
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._api._why import refused
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._sweep._document import document
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._sweep._sweep import Sweep
 
@@ -105,7 +105,7 @@ class Recorded:
     def get(self, path, query, _seconds):
         status, said = self.api.say(path, query)
         if status != 200:
-            raise _refused(status, said)
+            raise refused(status, said)
         return said
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _drain
-from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._api._door import NoAnswerError
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._api import NoAnswerError
 
 CASES = yaml.load((Path(__file__).parent / "repairs" / "drain.yml").read_text(), yaml.CSafeLoader)
 CART = {

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _evict
-from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._api._door import NoAnswerError
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._api import NoAnswerError
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._holder import Run
 
 OWNER = {"kind": "ReplicaSet", "name": "web", "uid": "r1", "controller": True}

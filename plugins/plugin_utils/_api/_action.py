@@ -9,7 +9,7 @@ import os
 
 from ansible.plugins.action import ActionBase
 
-from ._client import opened
+from . import opened
 
 ACCESS = {
     "kubeconfig": {"type": "raw", "no_log": True},

@@ -9,7 +9,9 @@ import os
 import threading
 from contextlib import contextmanager, suppress
 
-from ._door import THREADS, Door
+from . import THREADS
+from ._door import Door
+from ._why import ClientError
 
 try:
     import urllib3
@@ -44,10 +46,6 @@ MISSING = "the Python library kubernetes is needed on the controller to read a c
 NOWHERE = (
     "no cluster is named: set kubeconfig (or K8S_AUTH_KUBECONFIG, KUBECONFIG, ~/.kube/config), or host and api_key (or K8S_AUTH_HOST and K8S_AUTH_API_KEY)"
 )
-
-
-class ClientError(ValueError):
-    """Why there is nobody to ask, and what to do about it."""
 
 
 def asked(options, environment):

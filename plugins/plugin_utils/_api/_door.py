@@ -10,28 +10,15 @@ import time
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlencode, urlsplit
 
+from ._why import HUNG, NoAnswerError, refused
+
 try:
     import urllib3
     from urllib3 import exceptions as wrong
 except ImportError:  # it comes with the kubernetes client, without which there is nothing to ask
     urllib3 = wrong = None
 
-THREADS = 12  # that ask: two rounds for all, so that a server that takes 5 s for a handshake and 5 s for an answer can still say everything in 20 s
 CHUNK = 1 << 20
-DENIED, HUNG, LATE, ERROR = "denied", "hung", "late", "error"  # as in the problems of a node's facts
-
-
-class NoAnswerError(Exception):
-    """Why something could not be read or done; ``status`` is 0 where nobody has answered, and ``said`` the object that explains a refusal."""
-
-    def __init__(self, why, kind=ERROR, status=0, said=None):
-        super().__init__(why)
-        self.why, self.kind, self.status, self.said = why, kind, status, said or {}
-
-    @property
-    def missing(self):
-        """Whether the API server has no such thing."""
-        return self.status == 404
 
 
 class Door:
@@ -86,7 +73,7 @@ class Door:
         except ValueError:
             said = None
         if not 200 <= status < 300:
-            raise _refused(status, said)
+            raise refused(status, said)
         if not isinstance(said, dict):
             raise NoAnswerError("what answers there is no API server")
         return said
@@ -129,10 +116,3 @@ def _innermost(error):
     while error.__cause__ or error.__context__:
         error = error.__cause__ or error.__context__
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
-
-
-def _refused(status, said):
-    """The API server's own words name user, verb and kind, and nothing secret."""
-    words = said.get("message") if isinstance(said, dict) else None
-    why = "%s (HTTP status %d)" % (words if isinstance(words, str) and words else "no reason given", status)
-    return NoAnswerError(why, DENIED if status in (401, 403) else ERROR, status, said if isinstance(said, dict) else None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from ._door import NoAnswerError
+from ._why import NoAnswerError
 
 FINAL = (400, 401, 403, 404, 405, 415, 422)  # it has understood the question, and its answer will be the same
 EACH = 10.0  # seconds for one answer, so that after one that hangs there is still time for another

@@ -10,7 +10,8 @@ import time
 from collections import deque
 from typing import NamedTuple
 
-from .._api._door import ERROR, HUNG, LATE, THREADS, NoAnswerError
+from .._api import THREADS
+from .._api._why import ERROR, HUNG, LATE, NoAnswerError
 from . import _workloads
 from ._calico import find_daemonset
 from ._kinds import KINDS, PAGE, config_map, events

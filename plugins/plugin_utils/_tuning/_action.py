@@ -14,7 +14,7 @@ from ansible.errors import AnsibleActionFail
 from .. import _cluster, _registered
 from .._api import ClientError, NoAnswerError
 from .._api._action import ACCESS, ClusterAction
-from .._api._door import DENIED
+from .._api._why import DENIED
 from .._policy import PolicyError, policy
 from .._report.words import safe
 from .._with_cluster import is_machine, joined

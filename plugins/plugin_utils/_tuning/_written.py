@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from .._api import NoAnswerError
-from .._api._door import DENIED, HUNG
+from .._api._why import DENIED, HUNG
 from .._sweep._values import mapping, text
 
 MARK = "nodecare/before-%s"  # the annotation that holds what was there
