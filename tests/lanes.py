@@ -4,5 +4,5 @@ from __future__ import annotations
 
 import re
 
-_REPAIRS = "autodetection|bridges|ipam|probes|runtime|swap"
+_REPAIRS = "autodetection|bridges|by_plan|ipam|probes|runtime|swap"
 MACHINES = re.compile(r"lab/test_(autodetect_guest|cluster|control_plane|diagnosis|recycle|scenarios|secrets|variants|repair_(%s))\.py" % _REPAIRS)
