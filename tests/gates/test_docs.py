@@ -81,10 +81,11 @@ def test_action_groups_are_complete():
 
 
 def test_links_lead_somewhere():
-    """Every relative link in the Markdown pages."""
+    """Every relative link of the pages, as a Git forge shows them."""
     dead = []
-    for page in files("*.md"):
-        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", (ROOT / page).read_text()):
+    for page in files("*.md", "docs/docsite/rst/*.rst"):
+        link = r" <(?!https?:)([^>#\s]+)>`__" if page.endswith(".rst") else r"\]\((?!https?:|#|mailto:)([^)#\s]+)"
+        for target in re.findall(link, (ROOT / page).read_text()):
             if not (ROOT / page).parent.joinpath(target).exists():
                 dead.append((page, target))
     assert dead == []
