@@ -2,7 +2,7 @@
 # INVENTORY=hosts.ini     the nodes that `make preflight` reads; without it, this machine
 # ARGS="--limit worker-3" more arguments for ansible-playbook, or for pytest
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test preflight test unit integration gates lint docs picture bench clean setup-lab setup-whole test-lab lab-up lab-down lab-status lab-ssh
+.PHONY: help setup setup-test preflight test unit integration gates lint docs docsite picture bench clean setup-docsite setup-lab setup-whole test-lab lab-up lab-down lab-status lab-ssh
 
 # What Python has compiled is kept, or each of the many programs that are started would compile the same anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -45,6 +45,12 @@ lint: setup-test ## The quick gates only
 docs: setup-test ## Write the pages about the rules anew
 	@.venv/bin/python docs/generate_rules.py
 
+setup-docsite: setup-test
+	@sh requirements/venv.sh docsite
+
+docsite: setup-docsite ## Build the site of all guides, rules, plugins and roles, in .cache/docsite
+	@.venv/bin/python docs/build_docsite.py .cache/docsite
+
 picture: setup-test ## Take the README's picture of a report anew
 	@.venv/bin/python docs/picture.py
 
@@ -54,7 +60,7 @@ bench: setup-test ## Measure against `ansible -m ping` and `-m setup`, and judge
 setup-lab: setup-test
 	@sh requirements/venv.sh lab
 
-setup-whole: setup-lab
+setup-whole: setup-lab setup-docsite
 	@sh requirements/debian.sh debian-lab.txt
 	@sh requirements/prometheus.sh
 	@sh requirements/awx.sh

@@ -34,6 +34,8 @@ def test_what_is_shipped(tarball):
     with tarfile.open(tarball) as opened:
         names = opened.getnames()
     assert {Path(name).parts[0] for name in names} == SHIPPED
+    docs = {name for name in names if name.startswith("docs/") and name.count("/") == 1}
+    assert "docs/docsite/extra-docs.yml" in names and not docs & {"docs/conf.py", "docs/index.rst"}, "what antsibull-docs reads, but not what builds our site"
     assert [name for name in names if "__pycache__" in name or name.endswith((".tar.gz", ".pyc"))] == []
 
 
