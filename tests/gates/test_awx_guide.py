@@ -8,21 +8,15 @@ import re
 import yaml
 from awx_surveys import data
 from checkout import ROOT, WITH_PROGRAMS, run
+from guides import commands, texts
 from test_awx_project import discovered, playbooks
 
-GUIDE = (ROOT / "docs/awx.md").read_text()
+PAGE = "docs/awx.md"
+GUIDE = (ROOT / PAGE).read_text()
 STAND_IN = "test_awx_stand_in.py runs it, as it stands here"
 APPLY = "ansible-playbook nodecare.kubernetes.awx_content -e @awx.yml"
 ELSEWHERE = {APPLY: STAND_IN, APPLY + " --check": STAND_IN}
 EXPORTED = {"CONTROLLER_HOST", "CONTROLLER_OAUTH_TOKEN", "CONTROLLER_OPTIONAL_API_URLPATTERN_PREFIX"}
-
-
-def blocks(kind):
-    return re.findall(r"^```%s\n(.*?)^```" % kind, GUIDE, re.M | re.S)
-
-
-def commands():
-    return [line for block in blocks("console") for line in block.splitlines()]
 
 
 def test_commands(tmp_path):
@@ -34,8 +28,8 @@ def test_commands(tmp_path):
     bundle = {"schema": "nodecare.bundle/1", "policy": {}, "nodes": {"n1": facts}, "cluster": None, "checks": ["site"]}
     (tmp_path / "runs/1/facts.json").write_text(json.dumps(bundle))
     names = {"GIT_%s_%s" % (who, what): "nobody@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    assert set(ELSEWHERE) < set(commands())
-    for command in (one for one in commands() if one not in ELSEWHERE):
+    assert set(ELSEWHERE) < set(commands(PAGE))
+    for command in (one for one in commands(PAGE) if one not in ELSEWHERE):
         if command.startswith("export "):
             assert {word.partition("=")[0] for word in command.split()[1:]} <= EXPORTED
         else:
@@ -46,14 +40,10 @@ def test_commands(tmp_path):
 
 def test_variables_are_known():
     spec = yaml.safe_load((ROOT / "roles/awx_content/meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
-    given, shared = map(yaml.safe_load, blocks("yaml"))
+    given, shared = map(yaml.safe_load, texts(PAGE, "yaml"))
     assert {name for name, option in spec.items() if option.get("required")} <= set(given) <= set(spec)
     assert set(shared) == {"nodecare_reports"}
     assert all("nodecare_reports" in (ROOT / "contrib/awx-project" / name).read_text() for name in ("preflight.yml", "merge_reports.yml"))
-
-
-def test_every_block_is_looked_at():
-    assert len(re.findall(r"^```\w", GUIDE, re.M)) == len(blocks("console")) + len(blocks("yaml"))
 
 
 def test_templates_are_called_what_they_are_called():

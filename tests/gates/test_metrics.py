@@ -10,6 +10,7 @@ import promql_parser
 import pytest
 import yaml
 from checkout import ROOT, WITH_PROGRAMS, run
+from guides import texts
 
 PAGE = (ROOT / "docs/metrics.md").read_text()
 DASHBOARD = json.loads((ROOT / "contrib/grafana/nodecare.json").read_text())
@@ -29,7 +30,7 @@ def metrics(tmp_path_factory):
     where = tmp_path_factory.mktemp("metrics")
     local = "ansible_connection=local ansible_python_interpreter='{{ ansible_playbook_python }}' ansible_become=false"
     (where / "hosts.ini").write_text("node-1 %s nodecare_site_rules='%s'\n" % (local, json.dumps(SITE_RULES)))
-    (command,) = re.findall(r"^```console\n(.*?)^```", PAGE, re.M | re.S)
+    (command,) = texts("docs/metrics.md", "console")
     without_sudo = command.replace(" --become", "")
     run("sh", "-c", without_sudo, cwd=where, expect=(2,), PATH=WITH_PROGRAMS, ANSIBLE_COLLECTIONS_PATH=str(ROOT / ".collections"))
     (written,) = (where / "textfile").iterdir()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 
 import pytest
 import yaml
 from alertmanager import program
 from checkout import ROOT, run
+from guides import texts
 
 RULES = ROOT / "contrib/prometheus/nodecare.rules.yml"
 NAMES = [rule["alert"] for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
@@ -22,7 +22,7 @@ def place(tmp_path):
 
 
 def test_prometheus_takes_them_as_the_page_says(place):
-    (configuration,) = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs/metrics.md").read_text(), re.M | re.S)
+    (configuration,) = texts("docs/metrics.md", "yaml")
     (place / "prometheus.yml").write_text(configuration)
     assert "SUCCESS: %d rules found" % len(NAMES) in run(program("promtool"), "check", "config", "prometheus.yml", cwd=place)
 

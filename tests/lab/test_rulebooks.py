@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import socket
 import subprocess
@@ -20,13 +19,13 @@ import yaml
 from alertmanager import Alertmanager, program
 from awx_launch_stand_in import TOKEN, AwxStandIn
 from checkout import ROOT, WITH_PROGRAMS, run
+from guides import texts
 from labs import Daemon, eventually
 
 SHIPPED = "extensions/eda/rulebooks/alertmanager.yml"
 RULEBOOK = yaml.safe_load((ROOT / SHIPPED).read_text())
-PAGE = (ROOT / "docs/events.md").read_text()
-VARIABLES, CONFIGURATION = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.M | re.S)
-(COMMANDS,) = re.findall(r"^```console\n(.*?)^```", PAGE, re.M | re.S)
+VARIABLES, CONFIGURATION = texts("docs/events.md", "yaml")
+(COMMANDS,) = texts("docs/events.md", "console")
 GIVEN = yaml.safe_load(VARIABLES)
 DIAGNOSE, REPAIR = "nodecare diagnose", "nodecare repair nodes"
 FOUND = {"nodecare_found_only_on": "worker-3"}
