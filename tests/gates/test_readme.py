@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 
 import pytest
@@ -11,16 +10,16 @@ import yaml
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules import RULES
 from checkout import BIN, CACHE, ROOT, WITH_PROGRAMS, copy, files, run
+from guides import commands, texts
 
-PAGES = {"README.md": (ROOT / "README.md").read_text(), "roles/preflight/README.md": (ROOT / "roles/preflight/README.md").read_text()}
-
-
-def blocks(kind, page="README.md"):
-    return re.findall(r"^```%s\n(.*?)^```" % kind, PAGES[page], re.M | re.S)
-
-
-COMMANDS = [line for block in blocks("console") for line in block.splitlines()]
-ELSEWHERE = {"make preflight": "test_make.py", "make test": "that is what runs this", "make test-lab": "needs root, and takes longer than all else"}
+README = (ROOT / "README.md").read_text()
+COMMANDS = commands("README.md")
+ELSEWHERE = {
+    "make preflight": "test_make.py",
+    "make test": "that is what runs this",
+    "make test-lab": "needs root, and takes longer than all else",
+    "make docsite": "test_docsite.py",
+}
 REPAIRS = "ansible-playbook nodecare.kubernetes.%s -i hosts.ini --become"
 ELSEWHERE.update(
     dict.fromkeys((REPAIRS % "repair_swap", REPAIRS % "repair_swap" + " --check --diff", REPAIRS % "undo"), "test_repair.py, on machines that they may change")
@@ -55,7 +54,7 @@ def test_command(command, place):
 
 def test_playbooks(place):
     """The play and the task of the README, one after the other: read, report, judge again."""
-    play, task = (yaml.safe_load(block)[0] for block in blocks("yaml")[:2])
+    play, task = (yaml.safe_load(block)[0] for block in texts("README.md", "yaml")[:2])
     play.update(hosts="all", become=False)
     (place / "look.yml").write_text(yaml.safe_dump([play]))
     (place / "again.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": [task]}]))
@@ -68,7 +67,7 @@ def test_playbooks(place):
 def test_settings():
     """The examples are valid policies, and name only variables that the role has."""
     known = yaml.safe_load((ROOT / "roles/preflight/meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
-    for block in blocks("yaml")[2:]:
+    for block in texts("README.md", "yaml")[2:]:
         given = yaml.safe_load(block)
         assert set(given) <= set(known)
         parts = {name: given["nodecare_" + name] for name in ("networks", "thresholds", "severity", "disable", "site_rules") if "nodecare_" + name in given}
@@ -77,5 +76,5 @@ def test_settings():
 
 def test_versions():
     """Said in one place, and true."""
-    assert yaml.safe_load((ROOT / "galaxy.yml").read_text())["version"] in PAGES["README.md"]
+    assert yaml.safe_load((ROOT / "galaxy.yml").read_text())["version"] in README
     assert shutil.which("git") and "docs/report.png" in files("docs")
