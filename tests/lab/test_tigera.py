@@ -1,4 +1,4 @@
-"""The operator's Installation, as a patch meets it in a cluster."""
+"""The operator's Installation, as a patch meets it in a api."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ METHOD = "{.spec.calicoNetwork.nodeAddressAutodetectionV4}"
 
 
 @pytest.fixture
-def installed(cluster):
-    cluster.do("operator-crds")
-    yield cluster
-    cluster.kubectl("delete", "installation", "default")
+def installed(api):
+    api.do("operator-crds")
+    yield api
+    api.kubectl("delete", "installation", "default")
 
 
-def patched(cluster, method):
+def patched(api, method):
     patch = {"spec": {"calicoNetwork": {"nodeAddressAutodetectionV4": method}}}
-    cluster.kubectl("patch", "installation", "default", "--type=merge", "-p", json.dumps(patch))
-    return chosen(cluster)
+    api.kubectl("patch", "installation", "default", "--type=merge", "-p", json.dumps(patch))
+    return chosen(api)
 
 
-def chosen(cluster):
-    return json.loads(cluster.kubectl("get", "installation", "default", "-o", "jsonpath=" + METHOD))
+def chosen(api):
+    return json.loads(api.kubectl("get", "installation", "default", "-o", "jsonpath=" + METHOD))
 
 
 def test_a_merge_patch_must_take_the_written_default_away(installed):
