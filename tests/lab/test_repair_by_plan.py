@@ -17,7 +17,7 @@ def plan(place):
 
 
 def turns(place):
-    return [(turn["node"], [step["playbook"] for step in turn["steps"]]) for turn in plan(place)["turns"]]
+    return [(turn["node"], [step["playbook"].rpartition(".")[2] for step in turn["steps"]]) for turn in plan(place)["turns"]]
 
 
 def swaps(cluster):

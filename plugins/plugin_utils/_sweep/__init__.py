@@ -17,8 +17,9 @@ __all__ = ["read"]
 
 def read(options, seconds, environment):
     """The facts of the cluster that the options or the environment name; what does not answer in time is named among their problems."""
+    way = opened(options, seconds, environment)  # what is loaded for that takes a busy controller seconds, which are not the server's
     at, began = time.time(), time.monotonic()
-    with opened(options, seconds, environment) as door:
+    with way as door:
         answers = Sweep(door, seconds - (time.monotonic() - began)).run()
     return document(answers, {"at": at, "seconds": round(time.monotonic() - began, 3), **_asked(door)})
 
