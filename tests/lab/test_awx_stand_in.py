@@ -9,7 +9,8 @@ import pytest
 from awx_stand_in import TOKEN, Awx, RefusedError, standing_in
 from awx_surveys import data
 from checkout import CACHE, ROOT, WITH_PROGRAMS, run
-from test_awx_guide import APPLY, blocks, commands
+from guides import commands, texts
+from test_awx_guide import APPLY, PAGE
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -20,13 +21,13 @@ def _awx_awx():
 @pytest.fixture
 def apply(tmp_path):
     """What a reader of the guide does: with its file of variables, its command."""
-    (tmp_path / "awx.yml").write_text(blocks("yaml")[0])
+    (tmp_path / "awx.yml").write_text(texts(PAGE, "yaml")[0])
     return functools.partial(_apply, tmp_path)
 
 
 def _apply(place, url, *words, prefix="/api/"):
     command = " ".join((APPLY, *words))
-    assert command in commands()
+    assert command in commands(PAGE)
     environment = {
         "ANSIBLE_COLLECTIONS_PATH": "%s:%s" % (ROOT / ".collections", CACHE / "awx"),
         "ANSIBLE_DEPRECATION_WARNINGS": "0",
