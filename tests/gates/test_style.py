@@ -12,6 +12,7 @@ GATES = {
     "yamllint": ["yamllint", "--strict", "."],
     "codespell": ["codespell"],
     "changelog": ["antsibull-changelog", "lint"],
+    "tests of the lab, which are not run here": ["pytest", "tests/lab", "--collect-only"],
 }
 
 

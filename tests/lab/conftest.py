@@ -18,6 +18,24 @@ def pytest_collection_modifyitems(items):
         item.add_marker(pytest.mark.skip(reason=why))
 
 
+class FailuresAtOnce:
+    """The controller of several processes tells why a test failed when all are done, which may be two hours later."""
+
+    def __init__(self, config):
+        self.config = config
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            terminal = self.config.pluginmanager.getplugin("terminalreporter")
+            terminal.write_sep("_", "%s of %s" % (report.when, report.nodeid), red=True)
+            terminal.write_line(report.longreprtext)
+
+
+def pytest_configure(config):
+    if config.getoption("numprocesses", None):
+        config.pluginmanager.register(FailuresAtOnce(config))
+
+
 def pytest_runtest_setup(item):
     """Beside real nodes, whose kubelets and probes have deadlines, what needs none gives way."""
     if os.environ.get("PYTEST_XDIST_WORKER") and not MACHINES.search(item.nodeid) and not os.nice(0):
