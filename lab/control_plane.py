@@ -86,6 +86,9 @@ class ControlPlane:
         seconds = wait_until("the control plane", self.ready, READY_LIMIT)
         # Without it the API server may not ask kubelets for logs and exec.
         self.grant("nodecare-lab:kubelet-api", "system:kubelet-api-admin", "kube-apiserver-kubelet-client")
+        # Without these nobody may make a pod.
+        accounts = ("kubectl", "-n", "kube-system", "get", "serviceaccount", "default")
+        seconds += wait_until("the service accounts", lambda: succeeds(*self._own(*accounts), timeout=10), READY_LIMIT)
         say("control plane ready after %.0f s" % seconds)
 
     def ready(self) -> bool:
