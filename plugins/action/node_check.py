@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import functools
+import platform
 import time
 
 from ansible.errors import AnsibleActionFail
@@ -52,7 +54,7 @@ class ActionModule(ActionBase):
             why = _reason(answer)
             findings = [_judge.judge_lost(node, "node.unreadable", why, checked)]
             return {"failed": True, "changed": False, "msg": why, "findings": findings, "summary": _judge.summary(findings)}
-        facts["taken"].update(sent=sent, received=received)
+        facts["taken"].update(sent=sent, received=received, clock=_whose_clock())
         findings = _judge.judge_node(node, facts, checked, chosen)
         result = {"changed": False, "findings": findings, "summary": _judge.summary(findings), "policy": arguments["policy"]}
         return {**result, "facts": facts} if arguments["return_facts"] else result
@@ -84,6 +86,16 @@ def _whom(arguments, checked, task_vars):
         hosts = task_vars["hostvars"]
         known = _targets.of_play(own, {name: hosts.raw_get(name).get("ansible_host", name) for name in task_vars["ansible_play_hosts_all"]})
     return {**known, **{name: value for name, value in (arguments.get("targets") or {}).items() if value}}
+
+
+@functools.lru_cache(maxsize=None)
+def _whose_clock():
+    """What tells this controller's clock from that of another controller: containers on one machine share it."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return platform.node()
 
 
 def _reason(answer):

@@ -16,7 +16,7 @@ DATA, HEADERS, RESET, SETTINGS, GOAWAY, WINDOW, CONTINUATION = 0, 1, 3, 4, 7, 8,
 END_STREAM, END_HEADERS, PADDED = 1, 4, 8
 FRAME_LIMIT = 1 << 14  # what a server may send to a client that asks for no more
 ROOM = 1 << 22  # how much it may send before it has to wait for us
-UNIMPLEMENTED = 12
+TOO_LARGE, UNIMPLEMENTED = 8, 12  # the former is what a client says itself of an answer that it has no room for
 
 # The header's name, plain or in HPACK's Huffman code, then the length of its value and the value. A status has one or two
 # digits, which Huffman coding cannot shorten, so that they are always sent as they are.

@@ -24,7 +24,7 @@ import threading
 import time
 
 from . import _wire
-from ._grpc import Reply, request
+from ._grpc import ROOM, TOO_LARGE, Reply, request
 
 TEXT_LIMIT = 1 << 20
 PROCESSES = 20000  # so many are looked at, whatever the node runs
@@ -381,12 +381,15 @@ class Node:
             return reply.ended
 
         what = "%s %s" % (path, method.rpartition("/")[2])
-        answer, _said = self._converse(path, what, request(method, message), deadline, enough)
+        answer, said = self._converse(path, what, request(method, message), deadline, enough, ROOM)
         if answer.state == "hung" and reply.greeted:
             answer.err = "it only greeted"
         if answer.state == "answered":
             answer.code, answer.out = reply.code, reply.message or b""
-            if reply.code is None:
+            if reply.code is None and len(said) >= ROOM:
+                answer.code = TOO_LARGE
+                self.problem(what, "over %d MiB" % (ROOM >> 20), "error")
+            elif reply.code is None:
                 self.problem(what, answer.err or "ended the conversation without a status", "error")
         return answer
 
@@ -405,18 +408,18 @@ class Node:
         answer.out = _text(heard)
         return answer
 
-    def _converse(self, address, what, question, deadline, enough=lambda chunk: False):
+    def _converse(self, address, what, question, deadline, enough=lambda chunk: False, room=TEXT_LIMIT):
         """Send, then read until the other side has said enough or hangs up: (an Answer without its content, the bytes)."""
         limit = self.deadline if deadline is None else deadline
         start = time.monotonic()
         unix = isinstance(address, str)
         chunks, size = [], 0
-        with socket.socket(socket.AF_UNIX if unix else socket.AF_INET, socket.SOCK_STREAM) as link:
+        with socket.socket(socket.AF_UNIX if unix else _wire.family(address[0]), socket.SOCK_STREAM) as link:
             try:
                 link.settimeout(limit)
                 link.connect(self.at(address) if unix else tuple(address))
                 link.sendall(question)
-                while size < TEXT_LIMIT:
+                while size < room:
                     left = start + limit - time.monotonic()
                     if left <= 0:
                         raise socket.timeout()

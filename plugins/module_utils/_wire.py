@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import select
 import selectors
 import socket
@@ -18,6 +19,7 @@ import time
 
 AT_ONCE = 64  # connections that wait for an answer at the same time
 PATIENCE = 1.5  # seconds for one connection: the kernel asks a second time after one
+WANTS_CERTIFICATE = re.compile("ALERT_(BAD_CERTIFICATE|HANDSHAKE_FAILURE|CERTIFICATE_REQUIRED)$")
 STATES = {
     0: "open",
     errno.ECONNREFUSED: "refused",
@@ -37,18 +39,21 @@ def family(address):
 
 
 def is_own(address):
-    """Whether this machine has an address; None for what is none."""
+    """Whether this machine has an address; None for what is none. To bind would tell nothing where ip_nonlocal_bind allows any address."""
     kind = family(address)
     try:
-        socket.inet_pton(kind, address)
+        number = socket.inet_pton(kind, address)
     except (OSError, ValueError):
         return None
     with socket.socket(kind, socket.SOCK_DGRAM) as link:
         try:
-            link.bind((address, 0))
+            if kind == socket.AF_INET:  # the kernel looks for the link that has it
+                link.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, number)
+                return True
+            link.connect((address, 9))  # sends nothing; an own address is always reached from itself
+            return socket.inet_pton(kind, link.getsockname()[0].partition("%")[0]) == number
         except OSError:
             return False
-        return True
 
 
 def state(code):
@@ -123,8 +128,9 @@ def conversation(address, host, paths, deadline, tls=True):
             said["at"] = "tls"
             link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             link = _encrypted(link, host)
-            said["tls"] = _timed(link, end, link.do_handshake)
-            said["certificate"] = link.getpeercert(True)
+            said["tls"], encrypted = _handshake(link, end, asks=bool(paths))
+            if encrypted:
+                said["certificate"] = link.getpeercert(True)
         said["at"] = "answer"
         for path in paths:
             answer = _get(link, host, path, end)
@@ -135,10 +141,24 @@ def conversation(address, host, paths, deadline, tls=True):
     except socket.timeout:
         said["state"] = "hung"
     except (OSError, ValueError) as error:  # the latter: a host's name that cannot be one
-        said.update(state=STATES.get(getattr(error, "errno", None), "failed"), why=_words(error))
+        code = None if hasattr(error, "reason") else getattr(error, "errno", None)  # OpenSSL has numbers of its own
+        said.update(state=STATES.get(code, "failed"), why=_words(error))
     finally:
         link.close()
     return said
+
+
+def _handshake(link, end, asks):
+    """(seconds, whether anything can be asked now). Before TLS 1.3 a server that wants a certificate of its clients ends the handshake
+    without one: where nothing is to be asked, that is its answer.
+    """
+    begun = time.monotonic()
+    try:
+        return _timed(link, end, link.do_handshake), True
+    except OSError as error:
+        if asks or not WANTS_CERTIFICATE.search(str(getattr(error, "reason", ""))):
+            raise
+        return round(time.monotonic() - begun, 4), False
 
 
 def _encrypted(link, host):

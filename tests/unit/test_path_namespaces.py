@@ -35,6 +35,11 @@ import json
 from ansible_collections.nodecare.kubernetes.plugins.module_utils import _probes
 print(json.dumps(_probes.read(["path"], %r, targets=%r)))
 """
+OWN = """
+import json
+from ansible_collections.nodecare.kubernetes.plugins.module_utils import _wire
+print(json.dumps({one: _wire.is_own(one) for one in %r}))
+"""
 
 
 @contextmanager
@@ -289,3 +294,14 @@ def test_without_targets_and_with_nonsense():
 def test_an_address_of_this_machine_is_no_peer():
     own = {"127.0.0.1": True, "::1": True, "203.0.113.7": False, "2001:db8::77": False, "nonsense": None, "300.1.1.1": None, "": None}
     assert {address: _wire.is_own(address) for address in own} == own
+
+
+def test_what_may_be_bound_without_being_there_is_a_peer():
+    """As net.ipv4.ip_nonlocal_bind allows where keepalived or haproxy runs."""
+    own = {NEAR: True, NEAR6: True, "192.0.2.9": True, FAR: False, FAR6: False, "203.0.113.7": False, "2001:db8::77": False}
+    with cable() as (near, _far):
+        ip(near, "address", "add", "192.0.2.9/32", "dev", "eth0")
+        for kind in ("ipv4", "ipv6"):
+            subprocess.run(["ip", "netns", "exec", near, "sysctl", "-qw", "net.%s.ip_nonlocal_bind=1" % kind], check=True)
+        said = inside(near, OWN % list(own))
+    assert said == own

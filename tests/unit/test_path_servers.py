@@ -142,6 +142,16 @@ def test_one_that_closes_after_each_answer(certificate):
     assert (said["state"], said["answer"]["n"]) == ("answered", 4)
 
 
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_an_etcd_that_wants_a_certificate_has_answered(certificate, version):
+    """Before 1.3 it says so within the handshake."""
+    with server(certificate, before=0.1) as one:
+        one.context.verify_mode, one.context.maximum_version = ssl.CERT_REQUIRED, version
+        (said,) = _servers.etcd(Node("/nonexistent", 3.0, targets={"etcd": ["https://" + one.target]}))
+    assert (said["state"], said["failed"]) == ("answered", 0), said
+    assert said["tls"]["n"] == 4 and 0.1 <= said["tls"]["p50"] < 1.5
+
+
 def test_others_that_are_none(certificate):
     with server() as plain:
         said, _problems = measured(plain.target, 1.0)

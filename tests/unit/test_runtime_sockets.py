@@ -90,6 +90,32 @@ def test_one_that_answers_is_well(root, listen):
     assert said["conditions"] is None and any(one["fact"].endswith("conditions") for one in facts["problems"])  # it answers everything with its version
 
 
+@pytest.mark.parametrize(("size", "code", "problems"), [(2 << 20, 0, []), (5 << 20, _grpc.TOO_LARGE, ["over 4 MiB"])])
+def test_a_long_listing_is_an_answer(root, listen, size, code, problems):
+    listen(answer(bytes(size), pieces=size >> 13))
+    node = Node(str(root), 10)
+    said = node.call(CONTAINERD, "runtime.v1.RuntimeService/ListPodSandbox")
+    assert (said.state, said.code, len(said.out)) == ("answered", code, 0 if code else size)
+    assert [one["why"] for one in node.problems] == problems
+
+
+def test_one_that_listens_on_the_loopback_of_ipv6_alone():
+    try:
+        server = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError as error:
+        pytest.skip("this machine has no ::1 (%s)" % error.strerror)
+    with server:
+
+        def serve():
+            with server.accept()[0] as client:
+                client.recv(65536)
+                client.sendall(b"HTTP/1.0 200 OK\r\n\r\nok")
+
+        threading.Thread(target=serve, daemon=True).start()
+        said = Node(deadline=DEADLINE).http(("::1", server.getsockname()[1]), "/healthz")
+    assert (said.state, said.code, said.out) == ("answered", 200, "ok")
+
+
 def test_one_that_only_greets_is_told_apart(root, listen):
     listen(SETTINGS)
     finding = unresponsive(read(["runtime"], DEADLINE, str(root)))

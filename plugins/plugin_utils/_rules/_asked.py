@@ -36,7 +36,7 @@ def _lives_without_docker(facts):
     """Whether the kubelet's own runtime answers: a docker beside it, though it hangs, is then no cause of anything in the cluster."""
     runtime, kubelet = facts.get("runtime") or {}, facts.get("kubelet") or {}
     answers = runtime.get("answers") or {}
-    wanted = _words.pointed_at(runtime.get("endpoints"), kubelet.get("installed"), kubelet.get("config"))
+    wanted = _words.pointed_at(runtime.get("endpoints"), kubelet.get("installed"), kubelet.get("config")) or runtime.get("crictl") or []
     name = settings.serving(answers, runtime.get("config") or {}, wanted)
     return name not in (None, "docker") and (answers.get(name) or {}).get("state") == "answered"
 

@@ -428,7 +428,7 @@ def ipam_leftovers(ipam, cni, policy):
             conf
             for directory in cni["directories"]
             for conf in directory["files"]
-            if conf.get("name") == network["network"] and "host-local" in conf.get("ipam", [])
+            if conf.get("name") == network["network"] and ("host-local" in conf.get("ipam", []) or "flannel" in conf.get("types", []))
         ]
         evidence = {"path": where, **network}
         kept = "%d addresses (%s)" % (network["entries"], ", ".join(network["examples"])) if network["entries"] else "no address"

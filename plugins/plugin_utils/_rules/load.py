@@ -271,6 +271,8 @@ def _room(one, policy):
             by_hand("see why, and repair the disk first: journalctl -k -g 'read-only|I/O error'; then: mount -o remount,rw %(mount)s"),
             **evidence,
         )
+    if one["read_only"]:
+        return  # nothing can be written there, so it is as full as it was made: an image that a system is started from
     level = max(policy[LEVELS.get(what, "other_available_percent")] for what in one["holds"])
     evicts = "the kubelet evicts below %g %%" if set(one["holds"]) & set(LEVELS) else "it should have %g %%"
     if one["size"]:

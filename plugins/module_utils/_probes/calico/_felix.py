@@ -24,8 +24,8 @@ def felix(node):
         return {}
     told = environment(node, programs(node)) or {}
     host, port = told.get("FELIX_HEALTHHOST", "localhost"), whole(told.get("FELIX_HEALTHPORT", "")) or PORT
-    found = {"state": "off", "host": "127.0.0.1" if host in ("localhost", "0.0.0.0", "::1", "::") else host, "port": port}
-    if told.get("FELIX_HEALTHENABLED", "true").lower() in ("false", "0", "no", "n", "f") or ":" in found["host"]:
+    found = {"state": "off", "host": "127.0.0.1" if host in ("localhost", "0.0.0.0", "::") else host, "port": port}
+    if told.get("FELIX_HEALTHENABLED", "true").lower() in ("false", "0", "no", "n", "f"):
         return found
     left = node.deadline
     for question in QUESTIONS:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 
+from ..kubelet._settings import kubeconfigs
+
 WORD = 256
-KUBECONFIGS = ("/etc/kubernetes/kubelet.conf", "/var/lib/rancher/k3s/agent/kubelet.kubeconfig", "/var/lib/rancher/rke2/agent/kubelet.kubeconfig")
 
 
 def os_release(node):
@@ -48,7 +49,7 @@ def virtualisation(node):
 def role(node):
     """What the node is to Kubernetes so far."""
     manifests = [name[:-5] for name in node.list("/etc/kubernetes/manifests") if name.endswith(".yaml")]
-    return {"joined": any(node.exists(path) for path in KUBECONFIGS), "manifests": manifests[:20]}
+    return {"joined": bool(kubeconfigs(node)), "manifests": manifests[:20]}
 
 
 def security(node):

@@ -85,10 +85,14 @@ def healthz(node):
     port, address = settings["healthz_port"], settings["healthz_address"]
     if this["variant"] is None or port == 0:
         return {"state": "off", "port": port}
-    if port is None or not address or ":" in address.strip("[]").replace("::", "", 1):
+    if port is None or not address:
         return {"state": "not asked", "port": port}
-    host = "127.0.0.1" if address in ("0.0.0.0", "::", "[::]", "::1", "localhost") else address
+    host = address.strip("[]")
+    host = "127.0.0.1" if host in ("0.0.0.0", "::", "localhost") else host
     answer = node.http((host, port), "/healthz")
+    if answer.state == "refused" and this["variant"] in ("k3s", "rke2") and settings["from"]["healthz_address"] == "default":
+        host = "::1"  # they choose it themselves where the node's first address is one of IPv6
+        answer = node.http((host, port), "/healthz")
     return {"state": answer.state, "port": port, "address": host, "code": answer.code, "seconds": answer.seconds, "said": answer.out[:100]}
 
 

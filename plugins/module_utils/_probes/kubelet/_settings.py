@@ -20,6 +20,13 @@ VARIANTS = (
     ("k3s", ("k3s.service", "k3s-agent.service"), "k3s", "/var/lib/rancher/k3s"),
     ("microk8s", ("snap.microk8s.daemon-kubelite.service", "snap.microk8s.daemon-kubelet.service"), None, "/var/snap/microk8s/current"),
 )
+KUBECONFIGS = (
+    "/etc/kubernetes/kubelet.conf",
+    "/var/lib/rancher/k3s/agent/kubelet.kubeconfig",
+    "/var/lib/rancher/rke2/agent/kubelet.kubeconfig",
+    "/var/snap/microk8s/current/credentials/kubelet.config",
+    "/var/lib/k0s/kubelet.conf",
+)
 HOMES = {variant: home for variant, _units, _program, home in VARIANTS}
 
 # setting, flag, keys in the file, what the kubelet takes without either
@@ -60,6 +67,13 @@ def told(node, variant, unit):
     paths = [flags.get(name) or "/etc/kubernetes/" + file for name, file in usual]
     joined = variant != "kubelet" or any(node.exists(path) for path in paths)
     return {"joined": joined, "node_name": flags.get("hostname-override"), "node_ip": flags.get("node-ip")}
+
+
+def kubeconfigs(node):
+    """The kubeconfigs with which a kubelet of this node belongs to a cluster: each at its usual place, or where the kubelet's flags say."""
+    this = installed(node)
+    flags = found_flags(node, this["variant"], this["unit"])[0] if this["variant"] == "kubelet" else {}
+    return [path for path in dict.fromkeys([*KUBECONFIGS, flags.get("kubeconfig")]) if path and node.stat(path)]
 
 
 def config(node):

@@ -131,5 +131,6 @@ UNITS = (
     "nm-cloud-setup.timer",
     "docker.service",
     "docker.socket",
+    "podman.socket",
     "kubelet.service",
 )

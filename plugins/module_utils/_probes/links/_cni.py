@@ -8,24 +8,17 @@ from __future__ import annotations
 import re
 import socket
 
+from ..kubelet._settings import kubeconfigs
 from . import _netlink
 
 DIRECTORIES = ("/etc/cni/net.d", "/var/lib/rancher/k3s/agent/etc/cni/net.d", "/var/snap/microk8s/current/args/cni-network")
-JOINED = (
-    "/etc/kubernetes/kubelet.conf",
-    "/var/lib/rancher/k3s/agent/kubelet.kubeconfig",
-    "/var/lib/rancher/rke2/agent/kubelet.kubeconfig",
-    "/var/snap/microk8s/current/credentials/kubelet.config",
-    "/var/lib/k0s/kubelet.conf",
-)
 LOADED = (".conf", ".conflist", ".json")
 MOST = 30
 
 
 def cni(node):
     """The files from which a runtime takes the first that is valid, and what else lies beside them."""
-    joined = [path for path in JOINED if node.stat(path)]
-    found = {"joined": joined, "directories": [_directory(node, path) for path in DIRECTORIES if node.exists(path)]}
+    found = {"joined": kubeconfigs(node), "directories": [_directory(node, path) for path in DIRECTORIES if node.exists(path)]}
     # What was denied is neither absent nor broken, and everything that is concluded from the order of the files hangs on it.
     if any(one["fact"] == ".".join(node.path) and one["kind"] == "denied" for one in node.problems):
         found["unread"] = True

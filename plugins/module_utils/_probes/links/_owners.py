@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from ..runtime._daemons import sleeps
+
 CONFIGURATION = (
     "/etc/network/interfaces",
     "/etc/network/interfaces.d/*",
@@ -53,7 +55,7 @@ def docker(node):
     """Docker's networks and who is on them. A dockerd that its socket would have to start is not asked: that would make its bridge."""
     if not bridges(node) or not node.exists("/run/docker.sock"):
         return {"asked": False}
-    if _would_start(node):
+    if sleeps(node, "/run/docker.sock"):
         return {"asked": False, "why": "docker is not running"}
     networks = node.http("/run/docker.sock", "/networks")
     running = node.http("/run/docker.sock", "/containers/json") if networks.ok else networks
@@ -65,11 +67,6 @@ def docker(node):
         for network in ((container.get("NetworkSettings") or {}).get("Networks") or {}).values():
             users.setdefault((network or {}).get("NetworkID"), []).append(named)
     return {"asked": True, "answered": True, "networks": [_network(one, users.get(one.get("Id"), [])) for one in bridged(tables(networks.json()))[:MOST]]}
-
-
-def _would_start(node):
-    listens = node.exists("/run/systemd/system") and any(node.exists(base + "/systemd/system/docker.socket") for base in ("/etc", "/usr/lib", "/lib"))
-    return listens and node.unit("docker.service").get("ActiveState") not in ("active", "reloading")
 
 
 def tables(answer):

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from ._answers import answers
 from ._config import config
-from ._daemons import UNITS, daemons, endpoints
+from ._daemons import UNITS, crictl, daemons, endpoints
 from ._journal import journal
 from ._processes import processes
 
-FACTS = {"endpoints": endpoints}
+FACTS = {"endpoints": endpoints, "crictl": crictl}
 WAITING = {"daemons": daemons, "answers": answers, "config": config, "processes": processes, "journal": journal}
 __all__ = ["FACTS", "UNITS", "WAITING"]

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ..._grpc import UNIMPLEMENTED, fields, text
-from ._daemons import DAEMONS, endpoints
+from ._daemons import DAEMONS, crictl, endpoints, sleeps
 
 CRI, OLD_CRI = "runtime.v1.RuntimeService/", "runtime.v1alpha2.RuntimeService/"
 CONTAINERD = "containerd.services.version.v1.Version/Version"
@@ -15,7 +15,7 @@ CONTAINERD = "containerd.services.version.v1.Version/Version"
 def answers(node):
     """Every runtime is asked at the same time; one that has no socket is left out."""
     asked = {}
-    for name, socket, kind in [(row[0], row[2], row[4]) for row in DAEMONS] + [("other", socket, "cri") for socket in endpoints(node)]:
+    for name, socket, kind in [(row[0], row[2], row[4]) for row in DAEMONS] + [("other", socket, "cri") for socket in endpoints(node) + crictl(node)]:
         asked.setdefault(socket, (name, kind))
     said = node.together({name: ask(socket, kind) for socket, (name, kind) in asked.items()})
     return {name: found for name, found in said.items() if found}
@@ -24,6 +24,8 @@ def answers(node):
 def ask(socket, kind):
     def talk(node):
         found = Talk(node, socket)
+        if sleeps(node, socket):
+            return {**found.said, "state": "asleep"}
         {"containerd": containerd, "cri": cri, "docker": docker}[kind](found)
         return found.said if found.said["state"] != "absent" else None
 

@@ -32,22 +32,41 @@ DAEMONS = (
     ),
     ("k0s", ("k0sworker.service", "k0scontroller.service"), "/run/k0s/containerd.sock", "/etc/k0s/containerd.toml", "containerd"),
 )
-UNITS = tuple(name for _daemon, units, _socket, _config, _kind in DAEMONS for name in units)
+# Where systemd may listen for a daemon that it starts when somebody asks.
+WAKERS = {"/run/docker.sock": "docker.socket", "/run/cri-dockerd.sock": "cri-docker.socket", "/run/podman/podman.sock": "podman.socket"}
+UNITS = (*(name for _daemon, units, _socket, _config, _kind in DAEMONS for name in units), *WAKERS.values())
 
 
-POINTERS = ("/etc/crictl.yaml", "/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env", "/etc/default/kubelet", "/etc/sysconfig/kubelet")
+POINTERS = ("/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env", "/etc/default/kubelet", "/etc/sysconfig/kubelet")
 
 
 def endpoints(node):
-    """The sockets that the kubelet's files and crictl's name for their runtime."""
+    """The sockets that the kubelet's files name for its runtime."""
+    return _named(node, POINTERS)
+
+
+def crictl(node):
+    """Those that an administrator's crictl is told to use: a hint, of which the kubelet knows nothing."""
+    return _named(node, ("/etc/crictl.yaml",))
+
+
+def _named(node, files):
     pattern = r"(?m)^[^#\n]*(?:runtime-endpoint|containerRuntimeEndpoint)[=:\s\"']+(?:unix://)?(/[^\s\"',]{1,150})"
-    found = [socket for path in POINTERS for socket in re.findall(pattern, node.read(path) or "")]
+    found = [socket for path in files for socket in re.findall(pattern, node.read(path) or "")]
     return list(dict.fromkeys(socket[4:] if socket.startswith("/var/run/") else socket for socket in found))
 
 
 def unit(node, name):
     """What systemd says about a unit. Where systemd does not run there are none: that is an answer, not a problem."""
     return node.unit(name) if node.exists("/run/systemd/system") else {}
+
+
+def sleeps(node, socket):
+    """Whether its daemon does not run and systemd listens in its place: a question would start it, and a dockerd makes bridges and rules of its own."""
+    waker = WAKERS.get(node.target(socket) or socket)  # podman-docker puts a link to podman's socket where docker's would be
+    if not waker or unit(node, waker).get("SubState") != "listening":
+        return False
+    return unit(node, waker.replace(".socket", ".service")).get("ActiveState", "inactive") in ("inactive", "failed")
 
 
 def daemons(node):

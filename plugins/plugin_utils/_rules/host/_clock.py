@@ -69,8 +69,16 @@ def clock_skew(nodes, policy):
     """Certificates and tokens of a node whose clock is ahead are not valid yet for the others. Each node's clock was read
     some time between the sending of the probe and its answer, so the difference is only known within that time: a node is
     accused where even the most favourable reading proves the difference, from more than half of the others. It passes where
-    no difference could hide in that time, or where the kernel says how well its clock is kept.
+    no difference could hide in that time, or where the kernel says how well its clock is kept. Nodes that different controllers
+    have read are not compared: their controllers' clocks may be what differs.
     """
+    read_by = {}
+    for name, (taken, _time) in nodes.items():
+        read_by.setdefault(taken.get("clock"), {})[name] = nodes[name]
+    return {name: verdict for those in read_by.values() for name, verdict in _by_one_clock(those, policy).items()}
+
+
+def _by_one_clock(nodes, policy):
     spans = {name: offset(taken) for name, (taken, _time) in nodes.items()}
     known = {name: span for name, span in spans.items() if span and span[1] - span[0] <= 2 * policy[UNSURE]}
     lows, highs = sorted(low for low, _high in known.values()), sorted(high for _low, high in known.values())
@@ -81,7 +89,7 @@ def clock_skew(nodes, policy):
         elif name not in known:
             verdicts[name] = unknown("the node took %.1f s to answer, so its clock is known to ± %.1f s only" % (span[1] - span[0], (span[1] - span[0]) / 2))
         elif len(known) < 2:
-            verdicts[name] = skip("there is no other node to compare with")
+            verdicts[name] = skip("there is no other node to compare with, read by the same controller")
         else:
             verdicts[name] = _compared(span, lows, highs, policy[SKEW], nodes[name][1]["kernel"] or {})
     return verdicts

@@ -19,7 +19,7 @@ USUAL = {"containerd": "/run/containerd/containerd.sock", "crio": "/run/crio/cri
 
 
 def pointed_at(endpoints, kubelet, settings):
-    """The sockets that the kubelet, or an administrator's crictl, is told to use. The kubelet's default counts once it has joined."""
+    """The sockets that the kubelet is told to use. Its default counts once it has joined."""
     found = list(endpoints or [])
     endpoint = (settings or {}).get("runtime_endpoint")
     told = (settings or {}).get("from", {}).get("runtime_endpoint", "default") != "default"

@@ -31,12 +31,17 @@ def unresponsive(daemons, answers, endpoints, config, kubelet, settings, policy)
     seen = [one["socket"] for one in answers.values()] + [USUAL.get(name) for name in daemons]
     said += [missing(place, endpoints or []) for place in wanted if place not in seen]
     found = [one for one in said if one]
-    if not found and daemons and not answers:
+    if not found and daemons and not _awake(answers):
         remedy = by_hand("systemctl start %(unit)s")  # nobody needs it yet, so no repair starts it
         return [
             warn("%(unit)s is %(active)s, and no other runtime answers" % unit, remedy, unit=unit["unit"], active=unit["active"]) for unit in daemons.values()
         ]
     return found or passed("; ".join("%s answers within %.3f s" % (name, one["seconds"]) for name, one in answers.items() if one["state"] == "answered"))
+
+
+def _awake(answers):
+    """Those whose daemon runs, or might: for the others systemd listens, and nobody has asked yet."""
+    return {name: said for name, said in answers.items() if said["state"] != "asleep"}
 
 
 def silent(name, said, unit, wanted):
@@ -106,8 +111,8 @@ def unit_of(name, daemons):
 )
 def slow(answers, policy):
     """Every step of a pod's start asks the runtime several times, so a second here is a minute there, and probes run out of time."""
-    if not answers:
-        return skip(NO_RUNTIME)
+    if not _awake(answers):
+        return skip("no container runtime runs" if answers else NO_RUNTIME)
     found = []
     for name, said in answers.items():
         asked, seconds = max(said["took"].items(), key=lambda one: one[1], default=("", 0))
@@ -138,6 +143,8 @@ def docker_cannot_reach_containerd(answers, daemons, journal, policy):
     other = {"answered": "containerd itself answers", "hung": "containerd itself gives no answer either"}.get(
         evidence["containerd"], "containerd has no open socket"
     )
+    if docker and docker["state"] == "asleep" and not complaint:
+        return skip("docker is not running")
     return stuck(docker or {}, complaint, other, evidence) or regained(docker, complaint, other, evidence)
 
 

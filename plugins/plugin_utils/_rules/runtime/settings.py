@@ -111,12 +111,12 @@ def restart_kills_pods(daemons, answers, config, kubelet, policy):
     "runtime.cgroup_driver",
     "Kubelet and runtime use different cgroup drivers",
     needs=("runtime.answers", "runtime.config", "kubelet.config", "kubelet.installed"),
-    uses=("kubelet.version", "runtime.endpoints"),
+    uses=("kubelet.version", "runtime.endpoints", "runtime.crictl"),
     remedy=by_hand(
         "drain %(node)s, set both to systemd (%(file)s and cgroupDriver in /var/lib/kubelet/config.yaml), then reboot it", disruptive=True, reboot=True
     ),
 )
-def cgroup_driver(answers, config, settings, kubelet, version, endpoints, policy):
+def cgroup_driver(answers, config, settings, kubelet, version, endpoints, crictl, policy):
     """Two masters of one tree: under load the kubelet kills static pods every few minutes, or no pod starts at all.
     Since Kubernetes 1.31 the kubelet takes the driver from a runtime that tells it (containerd 2.0, CRI-O 1.28).
     """
@@ -124,7 +124,7 @@ def cgroup_driver(answers, config, settings, kubelet, version, endpoints, policy
         return skip("the kubelet is not installed")
     if kubelet["variant"] != "kubelet":
         return skip("%s sets up its own runtime" % kubelet["variant"])
-    name = serving(answers, config, pointed_at(endpoints, kubelet, settings))
+    name = serving(answers, config, pointed_at(endpoints, kubelet, settings) or crictl or [])
     if name is None:
         return skip(NO_RUNTIME)
     said = answers.get(name) or {}
@@ -170,7 +170,7 @@ def driver_of(name, said, config):
         (one["value"], file["path"])
         for file in files
         for one in file["systemd_cgroup"]
-        if one["plugin"] == plugin and one["runtime"] == (file.get("default_runtime") or "runc")
+        if one["plugin"] == ("cri" if file["version"] == 1 else plugin) and one["runtime"] == (file.get("default_runtime") or "runc")
     ]
     if values:
         return ("systemd" if values[-1][0] else "cgroupfs"), values[-1][1]
