@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from ansible.errors import AnsibleActionFail
 
-from ..plugin_utils import _cluster, _gates, _marks, _sweep
+from ..plugin_utils import _cluster, _gates, _marks, _proof, _sweep
 from ..plugin_utils._api import ClientError, NoAnswerError
 from ..plugin_utils._api._action import ACCESS, ClusterAction
 from ..plugin_utils._holder import RunError, this_run
@@ -126,15 +126,17 @@ def _unknown(machines, host, cluster):
 
 
 def _result(host, cluster, arguments, gates, entry=None):
+    expected = _proof.expected(cluster, entry["name"]) if entry else _proof.Expected()
     result = {
         "changed": False,
         "node": entry["name"] if entry else "",
         "gates": gates,
         "marked": bool(entry and _marks.marker(entry["annotations"])),
-        "expects": _expects(cluster, entry),
+        "expects": {"calico_node": expected.calico_node, "bgp": expected.bgp},
         "server_time": _cluster.now(cluster),
     }
-    stopping = _gates.stopping(gates, arguments["disruptive"], arguments["skip"])
+    # A Node with a mark is given back once it has proven to be well, also where nothing is done on it this time.
+    stopping = _gates.stopping(gates, arguments["disruptive"] or result["marked"], arguments["skip"])
     if not stopping:
         return {**result, "msg": "%s may be repaired now" % host}
     reasons = "; ".join("%s: %s%s" % (one["gate"], one["why"], _advised(one)) for one in stopping)
@@ -145,17 +147,3 @@ def _result(host, cluster, arguments, gates, entry=None):
 def _advised(one):
     can = "; this cannot be told" if one["verdict"] == _gates.UNKNOWN else ""
     return "%s (%s)" % (can, one["advice"]) if one["advice"] else can
-
-
-def _expects(cluster, entry):
-    """What the node is to prove afterwards, beside being Ready."""
-    calico = cluster.get("calico") or {}
-    nodes = {pod["node"] for pod in cluster.get("pods") or [] if pod["component"] == _cluster.NODE}
-    here = bool(entry) and entry["name"] in nodes
-    return {"calico_node": here, "bgp": here and calico.get("backend") == "bird" and _has_peers(calico.get("bgp") or {}, entry["name"], nodes)}
-
-
-def _has_peers(bgp, name, nodes):
-    """Whether the node must have a BGP session; of peers that are chosen by labels only those for all nodes are counted on."""
-    named = any(one["node"] == name or (not one["node"] and one["node_selector"] in ("", "all()")) for one in bgp.get("peers") or [])
-    return named or bool(bgp.get("mesh") and nodes - {name})

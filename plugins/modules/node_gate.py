@@ -13,7 +13,8 @@ description:
   - Reads the cluster anew, finds out which of its nodes this machine is, and asks whether the others can do without it, whether the
     fault can be its own, and whether nobody else is at work.
   - Nodes of the same batch count as away as well, so that two of a quorum are never repaired at once.
-  - Each gate answers V(pass), V(stop) or V(unknown). What cannot be told stops a disruptive repair, too.
+  - Each gate answers V(pass), V(stop) or V(unknown). What cannot be told stops a disruptive repair, too, and one of a node that
+    has the mark of an earlier repair, because it is given back at the end.
   - It fails where a gate stops the repair, and says why and what to do.
   - V(node), whether it is known which Node this machine is. A machine that has not joined a cluster passes all gates.
   - V(etcd), whether a majority of etcd's members is healthy without this one. Members are seen that run as pods or, with k3s, are
@@ -25,6 +26,7 @@ description:
   - V(not_ready), whether so many other nodes are not Ready that the cause is none of them (threshold C(not_ready_percent)).
   - V(other_operators), whether kured, medik8s, an autoscaler or the like has marked the node.
   - V(unfinished), whether another node still has the mark of a repair that is not finished.
+  - V(proof), whether all could be read that tells what the node has to prove afterwards. Who skips it has the node prove only what could be told.
 author:
   - The nodecare contributors (@nodecare)
 options:
@@ -117,7 +119,7 @@ marked:
   type: bool
   sample: false
 expects:
-  description: What the node has to prove afterwards, for M(nodecare.kubernetes.node_proof).
+  description: What the node has to prove afterwards, for M(nodecare.kubernetes.node_proof), as far as the gate V(proof) says that it can be told.
   returned: when the cluster could be read
   type: dict
   contains:

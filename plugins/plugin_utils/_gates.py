@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """PRIVATE. What is asked before a repair touches a node of a cluster: whether the others can do without it, and whether nobody else is at work.
 
-Each gate answers pass, stop, or that it cannot tell, which stops a repair that disrupts.
+Each gate answers pass, stop, or that it cannot tell, which stops a repair that disrupts, and one that gives back a node.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import ipaddress
 from typing import NamedTuple
 
-from . import _cluster, _cordon, _drain, _marks, _room
+from . import _cluster, _cordon, _drain, _marks, _proof, _room
+from ._api._why import DENIED
 
 PASS, STOP, UNKNOWN = "pass", "stop", "unknown"
 CONTROL_PLANE = ("control-plane", "master", "controlplane", "etcd")
@@ -50,9 +51,13 @@ class Scene:
         """By which those that are away are reached."""
         return {address for one in self.cluster["nodes"] if one["name"] in self.away for address in _addresses(one)}
 
+    def problem(self, fact):
+        """With which a fact was lost."""
+        return next((one for one in self.cluster.get("problems") or [] if one["fact"] in ("cluster." + fact, "cluster")), None)
+
     def unread(self, fact):
         """Why a fact is not among those of the cluster."""
-        problem = next((one for one in self.cluster.get("problems") or [] if one["fact"] in ("cluster." + fact, "cluster")), None)
+        problem = self.problem(fact)
         return "%s could not be read: %s" % (problem["what"], problem["why"]) if problem else "the cluster's %s were not read" % fact
 
 
@@ -257,6 +262,17 @@ def unfinished(scene):
     return Said(STOP, "a repair is not finished on %s" % said, again % (first, _cordon.way_out(first, mark.cordoned)))
 
 
+def proof(scene):
+    """What was not read would not be asked for afterwards, and the node given back on less than it has to prove."""
+    expected = _proof.expected(scene.cluster, scene.node["name"])
+    if not expected.untold:
+        calico = ", with calico-node ready%s" % (" and a BGP session" if expected.bgp else "") if expected.calico_node else ""
+        return Said(PASS, "it has to be Ready afterwards%s" % calico)
+    denied = (scene.problem(expected.untold) or {}).get("kind") == DENIED
+    advice = "give this account the rights of docs/nodecare-reader.yml" if denied else "run this again, or look whether calico-node and BGP are to run on it"
+    return Said(UNKNOWN, "nobody can tell what it has to prove afterwards: %s" % scene.unread(expected.untold), advice)
+
+
 def _leaves():
     return Said(PASS, "this repair disrupts nothing that others need")
 
@@ -273,5 +289,6 @@ GATES = {
     "not_ready": not_ready,
     "other_operators": other_operators,
     "unfinished": unfinished,
+    "proof": proof,
 }
 NODE = "node"  # the gate before all others: whether it is known which Node this machine is

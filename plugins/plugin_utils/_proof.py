@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the nodecare contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PRIVATE. What proves that a node is well again, and in which words it is waited for."""
+"""PRIVATE. What a node has to prove, what proves that it is well again, and in which words that is waited for."""
 
 from __future__ import annotations
 
@@ -12,6 +12,38 @@ from . import _cluster
 
 MOST = 4  # peers that are named
 HEALTHY_WAIT = "its init containers are at work, which is no fault by itself"
+
+
+class Expected(NamedTuple):
+    """What a node has to prove beside being Ready, as far as can be told: ``untold`` is the fact that is missing for the rest."""
+
+    calico_node: bool = False
+    bgp: bool = False
+    untold: str = ""
+
+
+def expected(cluster, name):
+    """By the facts of a cluster, of which what could not be read is None; what is not asked for is not missing either."""
+    if cluster.get("pods") is None:
+        return Expected(untold="pods")
+    nodes = {pod["node"] for pod in cluster["pods"] if pod["component"] == _cluster.NODE}
+    return _of_calico(cluster.get("calico") or {}, name, nodes) if name in nodes else Expected()
+
+
+def _of_calico(calico, name, nodes):
+    if calico.get("backend") is None:
+        return Expected(True, untold="calico.backend")
+    if calico["backend"] != "bird":
+        return Expected(True)
+    if calico.get("datastore") == "etcd":
+        return Expected(True, bool(nodes - {name}))  # Calico's own settings are out of reach there in every run
+    return Expected(True, untold="calico.bgp") if calico.get("bgp") is None else Expected(True, _has_peers(calico["bgp"], name, nodes))
+
+
+def _has_peers(bgp, name, nodes):
+    """Whether the node must have a BGP session; of peers that are chosen by labels only those for all nodes are counted on."""
+    named = any(one["node"] == name or (not one["node"] and one["node_selector"] in ("", "all()")) for one in bgp["peers"])
+    return named or bool(bgp["mesh"] and nodes - {name})
 
 
 class Said(NamedTuple):

@@ -9,7 +9,10 @@
   pods: {node: [{labels, cpu, …}]}  # where they were read
   annotations: {node: {…}}
   locks: [node]                # for which kured holds its lock
+  calico_nodes: [node]         # on which one runs, with BIRD in a full mesh, or as calico says
+  calico: {…}
   unread: [fact]
+  kind: late                   # why they are; else they are denied
   repair: {…}                  # where it differs from one that disrupts
   want: {gate: verdict}
   why, advice: a part of the words of the first gate that is wanted
@@ -62,10 +65,15 @@ def cluster(case):
         "etcd": [{"node": name, "ready": state == "healthy", "deleting": False} for name, state in case.get("etcd", {}).items()],
         "services": {"kubernetes": {"endpoints": ["%s:6443" % place[name] for name in case.get("servers", ())]}},
         "budgets": budgets,
+        "pods": [{"node": name, "component": "calico-node"} for name in case.get("calico_nodes", ())],
+        "calico": {"datastore": "kubernetes", "backend": "bird", "bgp": {"mesh": True, "peers": []}, **case.get("calico", {})},
         "locks": [{"who": "kured", "what": "holds its lock", "where": "its DaemonSet", "node": name, "until": None} for name in case.get("locks", ())],
-        "problems": [{"fact": "cluster." + fact, "what": "GET it", "why": "forbidden", "kind": "denied"} for fact in case.get("unread", ())],
+        "problems": [{"fact": "cluster." + fact, "what": "GET it", "why": "forbidden", "kind": case.get("kind", "denied")} for fact in case.get("unread", ())],
     }
-    return {**made, **{fact.partition(".")[0]: None for fact in case.get("unread", ())}}
+    for fact in case.get("unread", ()):
+        place, _dot, name = fact.rpartition(".")
+        (made[place] if place else made)[name] = None
+    return made
 
 
 @pytest.mark.parametrize("case", [pytest.param(one, id=one["case"]) for one in CASES])
@@ -85,10 +93,11 @@ def test_case(case):
 
 
 def test_each_verdict_of_each_gate_has_a_case():
-    """But that nobody can tell: Nodes are known, or nothing is judged at all."""
+    """But that nobody can tell: Nodes are known, or nothing is judged at all. What a node has to prove can only be unknown."""
     told = {(name, verdict) for case in CASES for name, verdict in case["want"].items()}
-    blind = {"etcd", "api_server", "budgets"}
-    assert told >= {(name, verdict) for name in _gates.GATES for verdict in ("pass", "stop", "unknown") if verdict != "unknown" or name in blind}
+    blind = {"etcd", "api_server", "budgets", "other_operators"}
+    verdicts = {name: {"pass", "stop", *(("unknown",) if name in blind else ())} for name in _gates.GATES} | {"proof": {"pass", "unknown"}}
+    assert told >= {(name, verdict) for name, some in verdicts.items() for verdict in some}
 
 
 @pytest.mark.parametrize(
@@ -98,6 +107,22 @@ def test_each_verdict_of_each_gate_has_a_case():
 def test_what_stops(verdict, disruptive, skipped, stops):
     gates = [{"gate": "etcd", "verdict": verdict}]
     assert _gates.stopping(gates, disruptive, skipped) == (gates if stops else [])
+
+
+LEFT = '{"run": "r0", "holder": "a@b", "repair": "restart_runtime", "at": "2026-11-18T20:00:00Z", "cordoned": true}'
+
+
+@pytest.mark.parametrize(
+    ("disruptive", "marked", "skip", "stops"),
+    [(True, False, [], True), (False, False, [], False), (False, True, [], True), (False, True, ["proof"], False)],
+)
+def test_a_node_is_not_given_back_while_nobody_can_tell_what_it_has_to_prove(disruptive, marked, skip, stops):
+    """Also by a repair that disrupts nothing, where an earlier one has left its mark."""
+    annotations = {"w1": {"nodecare/repair": LEFT}} if marked else {}
+    known = cluster({"nodes": {"w1": "", "w2": ""}, "unread": ["pods"], "annotations": annotations})
+    scene = _gates.Scene(known, known["nodes"][0], _gates.Repair(disruptive), policy({}))
+    result = node_gate._result("w1", known, {"disruptive": disruptive, "skip": skip}, _gates.judged(scene), scene.node)
+    assert bool(result.get("failed")) is stops, result["msg"]
 
 
 @pytest.mark.parametrize(("kubelet", "verdict"), [({"installed": {"joined": False}}, "pass"), ({"installed": {"joined": True}}, "unknown"), ({}, "unknown")])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.nodecare.kubernetes.plugins.action.node_gate import _has_peers
 from ansible_collections.nodecare.kubernetes.plugins.action.node_proof import LEASES, Node
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _proof
 from api_server import Api, Recorded
@@ -109,16 +108,31 @@ def test_a_session(said, missing, proven):
     assert _proof.session(said) == (missing, proven)
 
 
+MESH = {"mesh": True, "peers": []}
+
+
+def of_peers(*peers):
+    return {"mesh": False, "peers": [{"node": node, "node_selector": selector} for node, selector in peers]}
+
+
 @pytest.mark.parametrize(
-    ("bgp", "nodes", "has"),
+    ("calico", "nodes", "expected"),
     [
-        ({"mesh": True, "peers": []}, {"n1", "n2"}, True),
-        ({"mesh": True, "peers": []}, {"n1"}, False),
-        ({"mesh": False, "peers": [{"node": "n1", "node_selector": ""}]}, {"n1", "n2"}, True),
-        ({"mesh": False, "peers": [{"node": "", "node_selector": "all()"}]}, {"n1"}, True),
-        ({"mesh": False, "peers": [{"node": "n2", "node_selector": ""}, {"node": "", "node_selector": "rack == 'a'"}]}, {"n1", "n2"}, False),
-        ({}, {"n1", "n2"}, False),
+        ({"bgp": MESH}, ["n1", "n2"], (True, True)),
+        ({"bgp": MESH}, ["n1"], (True, False)),
+        ({"bgp": MESH}, ["n2"], (False, False)),
+        ({"bgp": of_peers(("n1", ""))}, ["n1", "n2"], (True, True)),
+        ({"bgp": of_peers(("", "all()"))}, ["n1"], (True, True)),
+        ({"bgp": of_peers(("n2", ""), ("", "rack == 'a'"))}, ["n1", "n2"], (True, False)),
+        ({"bgp": None}, ["n1", "n2"], (True, False, "calico.bgp")),
+        ({"backend": None, "bgp": MESH}, ["n1", "n2"], (True, False, "calico.backend")),
+        ({"backend": "vxlan", "bgp": None}, ["n1", "n2"], (True, False)),
+        ({"datastore": "etcd", "bgp": None}, ["n1", "n2"], (True, True)),
+        ({"datastore": "etcd", "bgp": None}, ["n1"], (True, False)),
+        ({"bgp": MESH}, None, (False, False, "pods")),
     ],
 )
-def test_who_must_have_a_session(bgp, nodes, has):
-    assert _has_peers(bgp, "n1", nodes) is has
+def test_what_a_node_has_to_prove(calico, nodes, expected):
+    pods = nodes and [{"node": name, "component": "calico-node"} for name in nodes] + [{"node": "n1", "component": "calico-typha"}]
+    cluster = {"pods": pods, "calico": {"datastore": "kubernetes", "backend": "bird", **calico}}
+    assert _proof.expected(cluster, "n1") == _proof.Expected(*expected)
