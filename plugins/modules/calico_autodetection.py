@@ -116,7 +116,9 @@ notes:
   elements: str
   sample: ["Write it into the manifest too, or applying that again takes it back"]
 nodes:
-  description: The nodes whose calico-node runs with it and is ready, and how many seconds each took once the one before it was through.
+  description:
+    - The nodes whose calico-node runs with it and is ready, and how many seconds each took once the one before it was through.
+    - A node that was deleted from the cluster meanwhile is among them.
   returned: always
   type: dict
   sample: {worker-1: 14.2}

@@ -59,12 +59,14 @@ class Server:
         self.registered, self.pods, self.count, self.deleted, self.wrote = {}, {}, 0, [], []
         self.sick = set()  # (node, method): there calico-node ends again and again
         self.refuses = {}  # (path, dry run): what is answered to a write
+        self.fails = {}  # path: what is answered to the next times that somebody asks
         for node in NODES:
             self._new_pod(node)
 
     # -- as a door ----
 
     def get(self, path, _query, _seconds):
+        self._may_fail(path)
         if path == PATH:
             self._controller()
         if path.endswith("/pods"):
@@ -96,9 +98,14 @@ class Server:
                 del self.things[path]
             return
         node = next(node for node, pod in self.pods.items() if path.endswith("/" + pod["metadata"]["name"]))
+        self._may_fail(node)
         assert body["preconditions"]["uid"] == self.pods[node]["metadata"]["uid"]
         self.deleted.append(node)
         self._new_pod(node)
+
+    def _may_fail(self, what):
+        if self.fails.get(what):
+            raise self.fails[what].pop()
 
     def _may(self, path, dry_run):
         if (path, dry_run) in self.refuses:
@@ -287,6 +294,43 @@ def test_on_delete_the_ill_one_is_replaced_first_and_one_at_a_time():
     with pytest.raises(RefusedError, match="w3 got worse"):
         Run(Autodetection, server).go()
     assert server.deleted == ["w3", "w3"], "one was tried, and that one taken back"
+
+
+BUSY, AWAY = NoAnswerError("too many requests", status=429), NoAnswerError("no answer within 20 s", "hung")
+
+
+@pytest.mark.parametrize("strategy", ["RollingUpdate", "OnDelete"])
+@pytest.mark.parametrize("error", [BUSY, AWAY, NoAnswerError("it broke", status=503)], ids=lambda error: error.why)
+def test_what_is_not_answered_for_a_moment_is_asked_again(strategy, error):
+    server = Server(strategy)
+    server.fails = {"/api/v1/nodes/" + node: [error] for node in NODES} | {node: [error] for node in NODES}
+    done = Run(Autodetection, server).go()
+    assert set(done["nodes"]) == set(NODES) and server.registered == OWN and not any(server.fails[path] for path in server.fails if strategy == "OnDelete")
+
+
+@pytest.mark.parametrize(("strategy", "tried"), [("RollingUpdate", []), ("OnDelete", ["w3", "w3"])])
+def test_no_node_follows_one_that_nobody_could_look_at(strategy, tried):
+    """It is looked at as soon as the API server answers, and what is worse with it is put back all the same."""
+    server = Server(strategy, registers={"first-found": {**OWN, "w3": "192.168.56.13"}, "kubernetes-internal-ip": {**OWN, "w3": "172.18.0.1"}})
+    before = copy.deepcopy(server.daemonset["spec"])
+    server.fails = {"/api/v1/nodes/w3": [BUSY, AWAY]}
+    with pytest.raises(RefusedError, match=r"w3 got worse with it: .*172.18.0.1/24, and 10.0.0.13/24 was foreseen. The old setting is back"):
+        Run(Autodetection, server).go()
+    assert server.daemonset["spec"] == before and server.deleted == tried
+
+
+def test_a_node_that_is_gone_by_now_does_not_end_the_watch():
+    server = Server()
+    server.fails = {"/api/v1/nodes/w1": [NoAnswerError("not found", status=404)]}
+    run = Run(Autodetection, server)
+    assert set(run.go()["nodes"]) == set(NODES) and "w1: the cluster has no such Node any more" in run.told
+
+
+def test_a_node_that_nobody_can_look_at_is_what_is_waited_for():
+    server = Server()
+    server.fails = {"/api/v1/nodes/w1": [BUSY] * 10000}
+    with pytest.raises(StuckError, match="the API server to say how w1 is. The setting stays as it is"):
+        Run(Autodetection, server).go()
 
 
 WEBHOOK = 'admission webhook "no.example" denied the request: not on Fridays (HTTP status 400)'

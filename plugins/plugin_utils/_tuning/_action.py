@@ -155,11 +155,14 @@ class SettingAction(ClusterAction):
             self.answer["changed"] = self.answer["changed"] or bool(rollout.replaced)
 
     def _compare(self, door, node, seconds):
+        said = "calico-node runs as it was told, and is ready"
         try:
             self.compare(door, node, seconds)
         except NoAnswerError as error:
-            raise StuckError("the Node %s could not be read: %s" % (node, error.why)) from None
-        self._display.display("%s: calico-node runs as it was told, and is ready" % safe(node))
+            if not error.missing:
+                raise
+            said = "the cluster has no such Node any more"
+        self._display.display("%s: %s" % (safe(node), said))
 
     def _until_said(self, place, rollout, change):
         """An operator that does not take it over has changed no pod, and must not do so later, when nobody watches."""

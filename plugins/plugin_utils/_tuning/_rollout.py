@@ -89,19 +89,27 @@ class Rollout:
         while True:
             seen = self._asked(self._look)
             if seen:
-                done = [node for node, pod in seen.new.items() if _pods.is_ready(pod) and node not in self.took]
-                for node in done:
-                    compare(node)
-                    self.took[node] = round(patience.seconds, 1)
-                if done:
+                if self._compared(seen, compare, patience.seconds):
                     patience = self._patience("the roll-out")
-                if seen.complete:
+                if seen.complete and not self._unseen(seen):
                     return
                 self._look_for_worse(seen)
                 self._replace_next(seen, first)
             if patience.is_over():
                 raise self._over(seen)
             patience.wait(self._waits_for(seen) if seen else "the API server")
+
+    def _compared(self, seen, compare, seconds):
+        """Whether more nodes are through; one that nothing was said about is asked about again at the next look."""
+        before = len(self.took)
+        for node in self._unseen(seen):
+            if self._asked(lambda node=node: compare(node) or True):
+                self.took[node] = round(seconds, 1)
+        return len(self.took) > before
+
+    def _unseen(self, seen):
+        """Nodes whose new pod is ready, and that were not compared yet; none of them is left out, or what got worse there would stay."""
+        return [node for node, pod in seen.new.items() if _pods.is_ready(pod) and node not in self.took]
 
     def _look(self):
         daemonset = self.door.get(self.path, {}, self.seconds)
@@ -117,18 +125,24 @@ class Rollout:
                 raise WorseError(node, "calico-node was ready and ends again and again now: %s" % self._doing(seen.new[node]))
 
     def _replace_next(self, seen, first):
-        """With OnDelete nobody else does; one at a time, and only while the one before is well."""
+        """With OnDelete nobody else does; one at a time, and only where the one before is known to be well."""
         missing = len(seen.pods) < (number(seen.daemonset, "status", "desiredNumberScheduled") or 0)
-        if text(seen.daemonset, "spec", "updateStrategy", "type") != "OnDelete" or seen.under_way or missing:
+        if text(seen.daemonset, "spec", "updateStrategy", "type") != "OnDelete" or seen.under_way or self._unseen(seen) or missing:
             return
         waiting = sorted(seen.old, key=lambda node: (node not in first, node in self.was_ready, node))
         if waiting:
-            try:
-                _pods.delete(self.door, seen.pods[waiting[0]], self.seconds)
-                self.replaced.append(waiting[0])
-            except NoAnswerError as error:
-                if error.status not in (404, 409):  # gone already: the next look tells
-                    raise StuckError("the pod of calico-node on %s could not be replaced: %s" % (waiting[0], error.why)) from None
+            self._asked(lambda: self._replace(waiting[0], seen.pods[waiting[0]]))
+
+    def _replace(self, node, pod):
+        try:
+            _pods.delete(self.door, pod, self.seconds)
+            self.replaced.append(node)
+        except NoAnswerError as error:
+            if error.status in (404, 409):  # gone already: the next look tells
+                return
+            if not error.status:  # it may be, and the next look tells
+                self.replaced.append(node)
+            raise NoAnswerError("the pod of calico-node on %s could not be replaced: %s" % (node, error.why), error.kind, error.status) from None
 
     def _over(self, seen):
         if seen is None:
@@ -143,6 +157,8 @@ class Rollout:
             return "calico-node on %s: %s" % (node, self._doing(seen.new[node]))
         if (number(seen.daemonset, "status", "observedGeneration") or 0) < (number(seen.daemonset, "metadata", "generation") or 0):
             return "kube-controller-manager to see the change of the DaemonSet"
+        if self._unseen(seen):
+            return "the API server to say how %s is" % self._unseen(seen)[0]
         missing = (number(seen.daemonset, "status", "desiredNumberScheduled") or 0) - len(seen.pods)
         if missing > 0:
             return "a new pod of calico-node on %d of the nodes" % missing
