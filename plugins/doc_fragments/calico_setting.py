@@ -47,6 +47,9 @@ options:
     description: How many seconds the API server may take for one answer.
     type: float
     default: 20.0
+notes:
+  - Where this run holds the cluster's lock (M(nodecare.kubernetes.node_lease)), it is renewed while nodes are waited for. Where another run has it by
+    then, the module fails.
 attributes:
   check_mode:
     support: full

@@ -10,7 +10,9 @@ import pytest
 import yaml
 from ansible_collections.nodecare.kubernetes.plugins.action.calico_autodetection import ActionModule as Autodetection
 from ansible_collections.nodecare.kubernetes.plugins.action.calico_probes import ActionModule as Probes
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _lease
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._api import NoAnswerError
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._holder import Run as Who
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._tuning import _action
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._tuning._owners import OwnerError
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._tuning._rollout import StuckError
@@ -23,6 +25,8 @@ WRONG = "192.168.56.13/24"
 PATH = "/apis/apps/v1/namespaces/kube-system/daemonsets/calico-node"
 INSTALLATION = "/apis/operator.tigera.io/v1/installations/default"
 HELM = "/apis/helm.cattle.io/v1/namespaces/kube-system/helmchartconfigs/rke2-calico"
+US = "us"
+LEASED = {"holderIdentity": US, "leaseDurationSeconds": 0, "renewTime": "2026-11-18T20:00:00.000000Z"}  # so short that it is renewed at each look
 INTERNAL = {"firstFound": None, "interface": None, "skipInterface": None, "canReach": None, "cidrs": None, "kubernetes": "NodeInternalIP"}
 
 
@@ -59,6 +63,7 @@ class Server:
         self.registered, self.pods, self.count, self.deleted, self.wrote = {}, {}, 0, [], []
         self.sick = set()  # (node, method): there calico-node ends again and again
         self.refuses = {}  # (path, dry run): what is answered to a write
+        self.renewed = 0
         self.fails = {}  # path: what is answered to the next times that somebody asks
         for node in NODES:
             self._new_pod(node)
@@ -87,6 +92,15 @@ class Server:
             raise NoAnswerError("the object has been modified", status=409)
         made = merged(copy.deepcopy(thing), copy.deepcopy(body))
         return self._put(path, made, dry_run)
+
+    @property
+    def now(self):
+        return 1795030943.0
+
+    def replace(self, path, body, _seconds, dry_run):
+        self.renewed += 1
+        self.things[path] = body
+        return body
 
     def create(self, _path, body, _seconds, dry_run):
         self._may(HELM, dry_run)
@@ -199,7 +213,7 @@ class Run:
         self.action = action.__new__(action)
         self.action._display = SimpleNamespace(display=self.told.append)
         self.action._task = SimpleNamespace(check_mode=check)
-        self.action.check, self.action.first = check, ()
+        self.action.check, self.action.first, self.action.who = check, (), Who(US, "me@here, process 1")
         self.action.answer = {"changed": False, "undo": "", "notes": [], "nodes": {}}
         self.defaults = {name: option.get("default") for name, option in action.arguments.items()}
 
@@ -386,6 +400,53 @@ def test_an_address_that_another_still_has_comes_too_early():
     known["nodes"][1]["calico"]["ipv4"] = "10.0.0.13/24"
     with pytest.raises(RefusedError, match="it is registered for w2 until that one is started anew: kubectl annotate node w2 projectcalico.org/IPv4Address-"):
         Run(Autodetection, server).go(known, allow_disruption=True)
+
+
+# -- the cluster's lock ------------------------------------------------------------------------------------------------------
+
+
+def holding(server):
+    server.things[_lease.PATH] = {"metadata": {"resourceVersion": "1"}, "spec": dict(LEASED)}
+    return server
+
+
+def taken_over_after(server, asked):
+    """Another run takes the lock when this path was asked for so often."""
+    get, left = server.get, [None] * asked
+
+    def getting(path, *more):
+        if path == PATH and left and left.pop() is None and not left:
+            server.things[_lease.PATH]["spec"]["holderIdentity"] = "them"
+        return get(path, *more)
+
+    server.get = getting
+    return server
+
+
+def test_the_lock_is_renewed_as_long_as_the_nodes_take():
+    server = holding(Server())
+    assert set(Run(Autodetection, server).go()["nodes"]) == set(NODES) and server.renewed >= len(NODES)
+    renewed = server.renewed
+    assert Run(Autodetection, server).go(state="as_before")["changed"] and server.renewed >= renewed + len(NODES)
+    server = Server()
+    assert Run(Autodetection, server).go()["changed"] and not server.renewed, "who holds none has none to renew"
+
+
+def test_who_has_lost_the_lock_does_not_go_on():
+    with pytest.raises(StuckError, match=r"lost the cluster's lock to .*run them.*The setting stays as it is. To take it back: kubectl -n kube-system patch"):
+        Run(Autodetection, taken_over_after(holding(Server("OnDelete")), 5)).go()
+    server = operated()
+    server._operator = lambda: None  # it has not taken it over yet
+    with pytest.raises(RefusedError, match=r"lost the cluster's lock.*No pod was replaced, and Installation default is as it was"):
+        Run(Autodetection, taken_over_after(holding(server), 4)).go(cluster(server, "operator"))
+
+
+def test_a_lock_that_cannot_be_read_is_known_before_anything_is_changed():
+    server = holding(Server())
+    server.fails = {_lease.PATH: [AWAY]}
+    with pytest.raises(NoAnswerError):
+        Run(Autodetection, server).go()
+    assert server.wrote == []
 
 
 # -- other owners ------------------------------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@ from .. import _cluster, _registered
 from .._api import ClientError, NoAnswerError
 from .._api._action import ACCESS, ClusterAction
 from .._api._why import DENIED
+from .._holder import RunError, this_run
+from .._lease import Keeper
 from .._policy import PolicyError, policy
 from .._report.words import safe
 from .._with_cluster import is_machine, joined
@@ -80,9 +82,10 @@ class SettingAction(ClusterAction):
         self.check, self.first = self._task.check_mode, ()
         try:
             known = _known(arguments, task_vars)
+            self.who = this_run(self._task._uuid, task_vars)
             with self.opened(arguments, arguments["timeout"]) as door:
                 self._go(door, known, arguments)
-        except (ClientError, PolicyError, OwnerError, RefusedError, StuckError) as error:
+        except (ClientError, PolicyError, OwnerError, RefusedError, RunError, StuckError) as error:
             return {**self.answer, "failed": True, "msg": str(error)}
         except NoAnswerError as error:
             return {**self.answer, "failed": True, "msg": "%s%s" % (error, ". " + RIGHTS if error.kind == DENIED else "")}
@@ -104,7 +107,8 @@ class SettingAction(ClusterAction):
         workload = known.calico["daemonset"] or {}
         place = Place(door, owner(known.calico, arguments["even_on_kubespray"]), self.repair, arguments["timeout"])
         self.daemonset = DaemonSet(workload["namespace"], workload["name"])
-        rollout = Rollout(self, door, self.daemonset.path, arguments["within"], arguments["every"], arguments["timeout"])
+        keeper = Keeper(door, self.who, arguments["timeout"]) if place.owner else None
+        rollout = Rollout(self, door, keeper, self.daemonset.path, arguments["within"], arguments["every"], arguments["timeout"])
         before = rollout.begin()
         if arguments["state"] == "as_before":
             self._take_back(place, rollout)

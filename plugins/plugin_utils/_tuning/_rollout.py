@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from .._api import NoAnswerError
 from .._calico._startup import NAMES
+from .._lease import LostError
 from .._patience import Patience
 from .._sweep._values import at, entries, mapping, number, text
 from .._sweep._workloads import CONTAINER, PROBES, node_container
@@ -49,8 +50,8 @@ class Seen(NamedTuple):
 
 
 class Rollout:
-    def __init__(self, action, door, path, within, every, seconds):
-        self.action, self.door, self.path = action, door, path
+    def __init__(self, action, door, keeper, path, within, every, seconds):
+        self.action, self.door, self.keeper, self.path = action, door, keeper, path
         self.within, self.every, self.seconds = within, every, seconds
         self.was_ready = set()
         self.took = {}  # node: seconds until it was through
@@ -66,6 +67,7 @@ class Rollout:
         """Until the DaemonSet says what its owner was told."""
         patience = self._patience(owner.words)
         while True:
+            self._keep_lock()
             daemonset = self._asked(lambda: self.door.get(self.path, {}, self.seconds))
             if daemonset and says(daemonset):
                 return
@@ -87,6 +89,7 @@ class Rollout:
         self.took = {}
         patience = self._patience("the roll-out")
         while True:
+            self._keep_lock()
             seen = self._asked(self._look)
             if seen:
                 if self._compared(seen, compare, patience.seconds):
@@ -98,6 +101,15 @@ class Rollout:
             if patience.is_over():
                 raise self._over(seen)
             patience.wait(self._waits_for(seen) if seen else "the API server")
+
+    def _keep_lock(self):
+        """A roll-out may take longer than the cluster's lock lasts, and two runs at once may be one too many."""
+        try:
+            self.keeper.keep()
+        except LostError as error:
+            raise StuckError(str(error)) from None
+        except NoAnswerError as error:
+            raise StuckError("the cluster's lock is over, and could not be renewed: %s" % error.why) from None
 
     def _compared(self, seen, compare, seconds):
         """Whether more nodes are through; one that nothing was said about is asked about again at the next look."""
