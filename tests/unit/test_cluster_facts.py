@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import threading
@@ -289,6 +290,48 @@ def test_a_program_for_credentials_that_hangs():
     program = {"apiVersion": "client.authentication.k8s.io/v1", "command": "sleep", "args": ["30"], "interactiveMode": "Never"}
     with pytest.raises(_api.ClientError, match="has given none within 1 s"):
         _sweep.read({"kubeconfig": kubeconfig("http://127.0.0.1:1", exec=program)}, 1, {})
+
+
+class Program:
+    """One that gives tokens, each for a minute; it remembers how often it was asked."""
+
+    def __init__(self, place):
+        self.answer, self.runs = place / "answer", place / "runs"
+        self.config = {"apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "interactiveMode": "Never"}
+        self.config["args"] = ["-c", 'echo >> "%s"; cat "%s"' % (self.runs, self.answer)]
+
+    def gives(self, token):
+        end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 60))
+        status = {"token": token, "expirationTimestamp": end}
+        self.answer.write_text(json.dumps({"apiVersion": self.config["apiVersion"], "kind": "ExecCredential", "status": status}))
+
+    @property
+    def asked(self):
+        return len(self.runs.read_text())
+
+
+def test_a_token_that_ends_is_followed_by_the_next(server, tmp_path, monkeypatch):
+    """Where a task lasts longer. The program is not run for each question; where it gives none, the server says what the old one is worth."""
+    program, later = Program(tmp_path), [0.0]
+    monotonic = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: monotonic() + sum(later))
+    program.gives("first")
+    with _api.opened({"kubeconfig": kubeconfig(server.url, exec=program.config)}, 20, {}) as door:
+
+        def sent(seconds_later=0.0):
+            later.append(seconds_later)
+            door.get("/version", {}, 0.5)
+            return server.headers_seen[-1]["Authorization"]
+
+        program.gives("second")
+        asked = program.asked
+        assert {sent() for _time in range(20)} == {"Bearer first"} and program.asked == asked
+        assert {sent(31), sent(), sent()} == {"Bearer second"} and program.asked == asked + 1
+        program.answer.unlink()
+        assert sent(31) == sent() == "Bearer second" and program.asked == asked + 2
+        os.mkfifo(program.answer)
+        assert sent(31) == "Bearer second", "it hangs"
+        program.answer.write_text("")  # and so it ends
 
 
 def test_keys_of_a_kubeconfig_leave_no_files_behind(tmp_path, monkeypatch):

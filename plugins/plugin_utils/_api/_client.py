@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from contextlib import contextmanager, suppress
 
 from . import THREADS
@@ -41,6 +42,7 @@ OPTIONS = {
     "impersonate_groups": ("list", ("IMPERSONATE_GROUPS",), None),
 }
 PROXY_HEADERS = ("proxy_basic_auth", "basic_auth", "user_agent")
+LASTING_S = 30.0  # for which headers are taken as they are; the client has a token followed by the next some minutes before its end
 DEFAULT = os.path.join("~", ".kube", "config")
 MISSING = "the Python library kubernetes is needed on the controller to read a cluster: pip install kubernetes"
 NOWHERE = (
@@ -129,7 +131,26 @@ def _door(wanted, default):
     if not configuration.verify_ssl:
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     pool = client.ApiClient(configuration).rest_client.pool_manager
-    return Door(configuration.host, pool, _headers(configuration, wanted))
+    return Door(configuration.host, pool, Headers(lambda: _headers(configuration, wanted)))
+
+
+class Headers:
+    """As whom a question is asked: a token that a kubeconfig's program has given may not last as long as a task does.
+
+    Where there is no new one, the old one is sent, and the API server says what that is worth.
+    """
+
+    def __init__(self, made):
+        self._made, self._turn = made, threading.Lock()
+        self._present, self._until = made(), time.monotonic() + LASTING_S
+
+    def __call__(self, seconds):
+        with self._turn:
+            if time.monotonic() >= self._until:
+                with suppress(Exception):
+                    self._present = _within(seconds, self._made)
+                self._until = time.monotonic() + LASTING_S
+            return self._present
 
 
 def _configuration(wanted, default):

@@ -23,6 +23,7 @@ CHUNK = 1 << 20
 
 class Door:
     def __init__(self, url, pool, headers):
+        """``headers`` gives those of a question, and is told how long that may take."""
         self.url = url.rstrip("/")
         self.asked = []  # paths
         self.took = []  # (seconds, path) of those that were answered
@@ -61,10 +62,11 @@ class Door:
 
     def _ask(self, method, path, query, seconds, body=None, kind="application/json"):
         self.asked.append(path)
+        headers = self._headers(seconds)
         began = time.monotonic()
         target = self.url + path + ("?" + urlencode(query) if query else "")
         try:
-            status, raw = self._send(method, target, seconds, body, kind)
+            status, raw = self._send(method, target, headers, seconds, body, kind)
         except wrong.HTTPError as error:
             raise _unanswered(error, seconds) from None
         self.took.append((time.monotonic() - began, path))
@@ -78,8 +80,7 @@ class Door:
             raise NoAnswerError("what answers there is no API server")
         return said
 
-    def _send(self, method, target, seconds, body, kind):
-        headers = self._headers
+    def _send(self, method, target, headers, seconds, body, kind):
         if body is not None:
             headers = headers.copy()
             headers["Content-Type"] = kind
