@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from ansible.errors import AnsibleActionFail
 
-from ..plugin_utils import _cluster, _gates, _marks, _proof, _sweep
+from ..plugin_utils import _cluster, _cordon, _gates, _marks, _proof, _sweep
 from ..plugin_utils._api import ClientError, NoAnswerError
 from ..plugin_utils._api._action import ACCESS, ClusterAction
 from ..plugin_utils._holder import RunError, this_run
@@ -127,11 +127,13 @@ def _unknown(machines, host, cluster):
 
 def _result(host, cluster, arguments, gates, entry=None):
     expected = _proof.expected(cluster, entry["name"]) if entry else _proof.Expected()
+    mark = _marks.marker(entry["annotations"]) if entry else None
     result = {
         "changed": False,
         "node": entry["name"] if entry else "",
         "gates": gates,
-        "marked": bool(entry and _marks.marker(entry["annotations"])),
+        "marked": bool(mark),
+        "undo_command": _cordon.way_out(entry["name"], mark.cordoned) if mark else "",
         "expects": {"calico_node": expected.calico_node, "bgp": expected.bgp},
         "server_time": _cluster.now(cluster),
     }

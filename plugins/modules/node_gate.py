@@ -118,6 +118,11 @@ marked:
   returned: when the cluster could be read
   type: bool
   sample: false
+undo_command:
+  description: What makes the Node what it was before that repair, by hand; empty where it has no mark.
+  returned: when the cluster could be read
+  type: str
+  sample: kubectl uncordon worker-3 && kubectl annotate node worker-3 nodecare/repair-
 expects:
   description: What the node has to prove afterwards, for M(nodecare.kubernetes.node_proof), as far as the gate V(proof) says that it can be told.
   returned: when the cluster could be read

@@ -56,16 +56,17 @@ REPAIR = """
       block:
         - name: Look before anything is touched
           ansible.builtin.import_role: {name: nodecare.kubernetes.guard, tasks_from: enter}
-          vars: {guard_repair: touch, guard_checks: [links.loopback], guard_cordon: true, guard_disruptive: true}
+          vars: {guard_repair: touch, guard_checks: [links.loopback], guard_cordon: "{{ ill }}", guard_disruptive: "{{ ill }}"}
         - name: Refuse where the test says so
           ansible.builtin.assert: {that: "inventory_hostname not in (refusing | default([]))"}
         - name: Touch it
-          ansible.builtin.command: {cmd: touch /run/touched}
+          ansible.builtin.command: {cmd: "{{ 'touch /run/touched' if ill else 'true' }}"}
           register: touched
         - name: See that it has answered
           ansible.builtin.assert: {that: touched.rc is defined, fail_msg: the connection was lost}
         - name: Give the node back
           ansible.builtin.import_role: {name: nodecare.kubernetes.guard, tasks_from: leave}
+          vars: {guard_touched: "{{ ill }}"}
       rescue:
         - name: Remember
           ansible.builtin.import_role: {name: nodecare.kubernetes.guard, tasks_from: record}
@@ -76,7 +77,7 @@ REPAIR = """
 READ, WHOSE, LOCK = "Read the node", "Read which Node of the cluster this machine is", "Be the only run that repairs nodes of this cluster"
 GATES, CORDON, ACT = "Ask whether the others can do without it now, and whether nobody else is at work", "Let no new pods come to it", "Touch it"
 PROVE, UNDO = "Wait until the node has proven to the cluster that it is well", "Make the node what it was, where a repair had cordoned it"
-FREE = "Give the lock back"
+RENEW, FREE = "Renew the lock, which no other run may have taken meanwhile", "Give the lock back"
 
 
 class Relay:
@@ -176,7 +177,7 @@ class Cluster:
         done = self.place / ("fault-%d" % time.monotonic_ns())
         more = {"ANSIBLE_CALLBACK_PLUGINS": str(self.place / "callbacks"), "ANSIBLE_CALLBACKS_ENABLED": "fault", "ANSIBLE_TIMEOUT": "5"}
         more.update(FAULT_AT=at, FAULT_DO=do, FAULT_DONE=str(done), K8S_AUTH_KUBECONFIG=str(self.kubeconfig))
-        given = {"nodecare_wait": 30, "nodecare_skip_gates": ["api_server"], **variables}
+        given = {"ill": True, "nodecare_wait": 30, "nodecare_skip_gates": ["api_server"], **variables}
         argv = [Path(sys.executable).parent / "ansible-playbook", self.place / "repair.yml", "-i", self.fleet.inventory, *words, "-e", json.dumps(given)]
         return subprocess.Popen(
             argv, cwd=ROOT, env=self.fleet.environment(**more), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -345,6 +346,18 @@ def finish(cluster):
     cluster.lab.ask("kubectl", "delete", "--ignore-not-found", *LEASE)
     cluster.play("--limit", "s1,s2", nodecare_serial=2)
     assert (cluster.touched(), cluster.cordoned(), cluster.marked(), cluster.locked()) == (["s1", "s2"], [], [], False)
+
+
+def test_a_run_that_only_finishes_an_earlier_one_says_the_way_out_as_well(cluster):
+    """Nothing is ill any more, but the node does not prove it; and once it has, it is no longer said to be cordoned, whatever comes after that."""
+    cluster.silent.add("s1")
+    for ill in (True, False):
+        said = cluster.play("--limit", "s1", well=False, nodecare_wait=4, ill=ill)
+        assert "kubectl uncordon s1 && kubectl annotate node s1 %s-" % MARK in said, said
+        assert (cluster.cordoned(), cluster.marked()) == (["s1"], ["s1"]), said
+    cluster.heal()
+    said = cluster.play("--limit", "s1", well=False, at=RENEW, do=STEAL.replace("LAB", cluster.lab.name), ill=False)
+    assert "lock" in said and "kubectl uncordon s1" not in said and (cluster.cordoned(), cluster.marked()) == ([], []), said
 
 
 def test_a_controller_that_is_killed(cluster):

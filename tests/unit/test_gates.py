@@ -125,6 +125,20 @@ def test_a_node_is_not_given_back_while_nobody_can_tell_what_it_has_to_prove(dis
     assert bool(result.get("failed")) is stops, result["msg"]
 
 
+@pytest.mark.parametrize(
+    ("mark", "command"),
+    [
+        (None, ""),
+        (LEFT, "kubectl uncordon w1 && kubectl annotate node w1 nodecare/repair-"),
+        (LEFT.replace("true", "false"), "kubectl annotate node w1 nodecare/repair-"),
+        ("{", "kubectl annotate node w1 nodecare/repair-"),
+    ],
+)
+def test_the_way_out_of_an_earlier_repair_is_known(mark, command):
+    known = cluster({"nodes": {"w1": ""}, "annotations": {"w1": {"nodecare/repair": mark}} if mark else {}})
+    assert node_gate._result("w1", known, {"disruptive": True, "skip": []}, [], known["nodes"][0])["undo_command"] == command
+
+
 @pytest.mark.parametrize(("kubelet", "verdict"), [({"installed": {"joined": False}}, "pass"), ({"installed": {"joined": True}}, "unknown"), ({}, "unknown")])
 def test_a_machine_that_is_no_node(kubelet, verdict):
     """One that has not joined is repaired without a cluster; of another nobody knows which Node it is."""
