@@ -26,6 +26,8 @@ options:
   report:
     description:
       - A C(report.json) of M(nodecare.kubernetes.report), its C(facts.json), which is judged again, or the directory that has them.
+      - Whoever wrote it, it sets no variable of a repair beside those that this collection's own findings carry. A finding with any other is left
+        to people.
       - What was found in this run, when it is not given.
     type: path
   results:

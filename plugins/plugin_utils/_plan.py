@@ -15,12 +15,12 @@ from ._diagnosis import diagnose
 from ._report import groups
 from ._report.words import natural
 from ._rules._rule import CLUSTER, COLLECTION, EVERYWHERE
+from ._rules.calico.method import VARIABLES
 from ._with_cluster import joined
 
 SCHEMA = "nodecare.plan/1"
-Repair = namedtuple("Repair", "role everywhere")
-# {playbook: its role, and whether it changes all nodes of the cluster at once}, in the order in which they are made: what lets the
-# kubelet and the runtime work comes first, a node's reboot last.
+Repair = namedtuple("Repair", "role everywhere takes")
+# {playbook: its role}, in the order in which they are made: what lets the kubelet and the runtime work comes first, a node's reboot last.
 ROLES = {
     "repair_swap": "disable_swap",
     "repair_runtime": "restart_runtime",
@@ -31,7 +31,12 @@ ROLES = {
     "repair_autodetection": "set_autodetection",
     "repair_probes": "tune_probes",
 }
-REPAIRS = {playbook: Repair(role, playbook in EVERYWHERE) for playbook, role in ROLES.items()}
+# {playbook: the variables that its remedies carry}. A report takes no others along: it may be a file of somebody else's, and with what a role
+# takes it could call a gate passed, or name a program that the controller runs.
+TAKES = {"repair_autodetection": tuple(VARIABLES.values())}
+TEMPLATE = re.compile("{[{%#]")
+# {playbook: its role, whether it changes all nodes of the cluster at once, and the variables that a finding may give it}
+REPAIRS = {playbook: Repair(role, playbook in EVERYWHERE, TAKES.get(playbook, ())) for playbook, role in ROLES.items()}
 COMMON = "cluster.too_many_not_ready"
 SAME_PERCENT = 34.0  # of the nodes: where more of them need the same disruptive repair, the cause is none of them
 RENEWED = ("restart_calico",)  # what a setting of all nodes brings with it: it starts every calico-node anew
@@ -40,8 +45,6 @@ LOST = ("node.unreachable", "node.unreadable")
 FIRST = {"repair_ipam": ("calico.init_stuck", "cluster.service_path", "links.ipam_leftovers")}
 CONTROL_PLANE_ROLES = {"control-plane", "controlplane", "master", "etcd"}
 CONTROL_PLANE_PODS = {"kube-apiserver", "etcd"}
-# What a report must not decide: it may be a file of somebody else's.
-OURS = {"nodecare_allow_disruption", "nodecare_reboot_ok", "nodecare_consent", "nodecare_serial", "nodecare_hosts"}
 
 Node = namedtuple("Node", "control_plane pods")  # each None where it is not known
 Consent = namedtuple("Consent", "allow_disruption reboot_ok")
@@ -123,7 +126,7 @@ def _wanted(findings):
         mine = {(one["id"], one["node"]) for one in answer["repair"]}
         steps = [answer["cause"], *(one for one in answer["explains"] if (one["id"], one["node"]) in mine)]
         for one in (*steps, *answer["for_good"]):
-            if _playbook(one["remedy"]):
+            if playbook_of(one["remedy"]):
                 repaired.setdefault(id(one), one)
             else:
                 hand = _by_hand(one)
@@ -137,13 +140,16 @@ def _by_hand(finding):
     return {"node": finding["node"], "id": finding["id"], "title": finding["title"], "command": command, "see": finding["see"], **_cautions(remedy)}
 
 
-def _playbook(remedy):
+def playbook_of(remedy):
     """The name of a playbook that is known here, and that takes what the remedy gives it; else None."""
     if not remedy:
         return None
     name = str(remedy["playbook"] or "").removeprefix(COLLECTION)
-    fitting = all(re.fullmatch("nodecare_[a-z0-9_]+", variable) and variable not in OURS for variable in remedy["vars"])
-    return name if name in REPAIRS and fitting else None
+    return name if name in REPAIRS and _takes(REPAIRS[name], remedy["vars"]) else None
+
+
+def _takes(repair, variables):
+    return all(name in repair.takes and isinstance(value, str) and not TEMPLATE.search(value) for name, value in variables.items())
 
 
 def _cautions(remedy):
@@ -153,11 +159,11 @@ def _cautions(remedy):
 def _placed(wanted, order):
     """The steps in the order of the nodes and of each one's repairs; and those of nodes that are not in this run."""
     steps, outside = [], []
-    of_all = [one for one in wanted if REPAIRS[_playbook(one["remedy"])].everywhere]
+    of_all = [one for one in wanted if REPAIRS[playbook_of(one["remedy"])].everywhere]
     places = {name: number for number, name in enumerate([*order, CLUSTER] if order else [])}
-    renewed = [one for one in wanted if of_all and _playbook(one["remedy"]) in RENEWED]
+    renewed = [one for one in wanted if of_all and playbook_of(one["remedy"]) in RENEWED]
     for playbook, repair in REPAIRS.items():
-        mine = [one for one in wanted if _playbook(one["remedy"]) == playbook and one not in renewed]
+        mine = [one for one in wanted if playbook_of(one["remedy"]) == playbook and one not in renewed]
         for node, ones in _by_carrier(mine, repair, order).items():
             for variables, them in _by_variables(ones):
                 step = _step(playbook, repair, node, variables, them + (renewed if repair.everywhere else []))
@@ -182,23 +188,11 @@ def _by_carrier(findings, repair, order):
 
 
 def _by_variables(findings):
-    """Findings whose repairs differ in nothing but lists are repaired together."""
-    done = []
+    """Findings that give their repair the same are repaired together."""
+    done = {}
     for one in findings:
-        given = one["remedy"]["vars"]
-        together, them = next((pair for pair in done if _agree(pair[0], given)), ({}, []))
-        if not them:
-            done.append((together, them))
-        for name, value in given.items():
-            known = together.get(name) or []
-            together[name] = [*known, *(item for item in value if item not in known)] if isinstance(value, list) else value
-        them.append(one)
-    return done
-
-
-def _agree(some, more):
-    lists = (name for name in some if name in more and isinstance(some[name], list) and isinstance(more[name], list))
-    return some.keys() == more.keys() and all(some[name] == more[name] for name in some.keys() - set(lists))
+        done.setdefault(tuple(sorted(one["remedy"]["vars"].items())), []).append(one)
+    return [(dict(given), them) for given, them in done.items()]
 
 
 def _step(playbook, repair, node, variables, findings):
@@ -251,7 +245,7 @@ def _common_causes(findings, wanted, count, percent):
         if one["id"] == COMMON and one["status"] == "fail":
             yield one["message"]
     for playbook in (name for name, repair in REPAIRS.items() if not repair.everywhere):
-        nodes = {one["node"] for one in wanted if _playbook(one["remedy"]) == playbook and one["remedy"]["disruptive"]}
+        nodes = {one["node"] for one in wanted if playbook_of(one["remedy"]) == playbook and one["remedy"]["disruptive"]}
         if len(nodes) > 1 and 100 * len(nodes) > percent * count:
             yield "%s would be needed on %d of %d nodes (beyond %g %% the cause is common): %s" % (
                 playbook,

@@ -17,7 +17,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _judge
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _judge, _plan
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules import RULES
 from recorded import read
@@ -40,6 +40,7 @@ def test_case(case, tmp_path):
     for name, one in facts.items():
         one["taken"] = {**one.get("taken", {}), "hostname": name}
     findings = _judge.judge(facts, dict.fromkeys(facts, known), ids, known, cluster_of(case))
+    assert [one["remedy"] for one in findings if one["remedy"] and one["remedy"]["playbook"] and not _plan.playbook_of(one["remedy"])] == []
     for name, wanted in want.items():
         for rule_id, status in wanted.items():
             of_rule = [one for one in findings if one["id"] == rule_id and one["node"] == name]

@@ -16,6 +16,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _judge, _plan, _report, _reported
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._plan import REPAIRS, Consent, Node, can_begin, known
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
@@ -100,6 +101,7 @@ IDS = """
     swap.active swap.returns runtime.unresponsive calico.init_stuck links.stray_bridge calico.bgp node.unreachable calico.overloaded_node
     calico.datastore_not_ready
 """.split()
+METHOD = "nodecare_calico_method"
 FINDING = st.fixed_dictionaries(
     {
         "id": st.sampled_from((*IDS, "calico.datastore_not_ready")),
@@ -111,7 +113,7 @@ FINDING = st.fixed_dictionaries(
         "hand": st.just("true"),
         "disruptive": st.booleans(),
         "reboot": st.booleans(),
-        "vars": st.sampled_from([{}, {"nodecare_x": ["a"]}, {"nodecare_x": ["b", "a"]}, {"nodecare_x": 1}, {"ansible_host": "x"}]),
+        "vars": st.sampled_from([{}, {METHOD: "first-found"}, {METHOD: "cidr=10.0.0.0/8"}, {METHOD: 1}, {"nodecare_kubeconfig": "x"}, {"ansible_host": "x"}]),
     },
 )
 HOSTS = st.dictionaries(st.sampled_from(NAMES[:-1]), st.builds(Node, st.sampled_from([None, True, False]), st.sampled_from([None, 0, 1, 50])))
@@ -137,7 +139,7 @@ def test_no_plan_is_dangerous(found, hosts, others, consent, chance):
     for step in steps(made):
         assert step["held"] or ((consent.allow_disruption or not step["disruptive"]) and (consent.reboot_ok or not step["reboot"]))
         assert step["held"] or not step["everywhere"] or not others
-        assert set(step["vars"]) <= {"nodecare_x"}
+        assert step["vars"] == {} or (step["playbook"].endswith("repair_autodetection") and step["vars"][METHOD] in ("first-found", "cidr=10.0.0.0/8"))
     for turn in made["turns"]:
         ranks = [list(REPAIRS).index(step["playbook"].rpartition(".")[2]) for step in turn["steps"]]
         assert ranks == sorted(ranks)
@@ -258,3 +260,10 @@ def test_every_playbook_that_a_rule_names_can_be_planned():
 def test_what_comes_first_are_rules():
     assert {one for ids in _plan.FIRST.values() for one in ids} | {_plan.COMMON, *_plan.LOST} <= set(RULES)
     assert set(_plan.FIRST) <= set(REPAIRS)
+
+
+def test_what_a_finding_gives_its_repair_is_handed_on():
+    """A play sets only what it names: here that is all which a plan lets through, and only what changes all nodes takes any."""
+    setting = yaml.safe_load((ROOT / "roles/repair/tasks/setting.yml").read_text())
+    assert {name for repair in REPAIRS.values() for name in repair.takes} == {name for name in setting[0]["vars"] if name.startswith("nodecare_")}
+    assert all(repair.everywhere for repair in REPAIRS.values() if repair.takes)
