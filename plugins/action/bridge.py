@@ -28,6 +28,6 @@ class ActionModule(NodeCheck):
             judged = self.look(looking, task_vars)
             unknown = [one["message"] for one in judged["findings"] if one["status"] == "unknown"]
             if judged.get("failed") or unknown:
-                return {"failed": True, "changed": False, "msg": judged.get("msg") or "nobody can tell which bridges are stray: " + unknown[0]}
+                return {"failed": True, "changed": False, "refused": True, "msg": judged.get("msg") or "nobody can tell which bridges are stray: " + unknown[0]}
             arguments["name"] = [one["evidence"]["bridge"] for one in judged["findings"] if one["status"] == "fail"]
         return self._execute_module(module_name="nodecare.kubernetes.bridge", module_args=arguments, task_vars=task_vars)

@@ -30,6 +30,7 @@ ARGUMENTS = {
 SWEEP_S, ANSWER_S, EVERY_S = 20.0, 10.0, 3.0
 NOTHING = "Nothing was changed: "
 MOVED = "The directory was moved away, but the datastore is still locked; run this again. "
+UNHEARD = "Whether the datastore was freed is not known; run this again. "
 
 
 class ActionModule(NodeCheck, ClusterAction):
@@ -39,15 +40,24 @@ class ActionModule(NodeCheck, ClusterAction):
         ActionBase.run(self, tmp, task_vars)  # not the look of node_check
         _spec, arguments = self.validate_argument_spec(ARGUMENTS)
         answer = {"changed": False, "diff": [], "moved": None, "unlocked": False, "left_alone": None, "undo": []}
+        try:
+            return self._freed(answer, arguments, task_vars)
+        except AnsibleActionFail as why:  # by itself it would not tell what was changed before
+            so_far = NOTHING if self._task.check_mode else _so_far(answer)
+            return {**answer, "changed": so_far != NOTHING, "failed": True, "refused": so_far == NOTHING, "msg": so_far + str(why)}
+
+    def _freed(self, answer, arguments, task_vars):
         decision = self._decided(arguments, task_vars)
         if decision.refused:
             return {**answer, "failed": True, "refused": True, "msg": NOTHING + decision.refused}
         if decision.left_alone:
             return {**answer, "left_alone": decision.left_alone, "msg": "left alone: " + decision.left_alone}
         if decision.unlock:
-            self._may_unlock(arguments, decision.move or self._moved(arguments, task_vars)["earlier"])
+            self._may_unlock(arguments, decision.move or self._earlier(arguments, task_vars))
         if decision.move:
             done = self._moved(arguments, task_vars)
+            if done.get("failed"):
+                return done
             answer.update(changed=bool(done["changed"]), diff=done.get("diff") or [])
             if done["changed"]:
                 answer["moved"] = {name: done[name] for name in ("path", "moved_to", "entries", "journal")}
@@ -59,7 +69,7 @@ class ActionModule(NodeCheck, ClusterAction):
         looking = {"checks": list(_ipam.CHECKS), "exclude": [], "policy": arguments["policy"], "timeout": arguments["timeout"], "return_facts": True}
         looked = self.look(looking, task_vars)
         if looked.get("failed"):
-            raise AnsibleActionFail(NOTHING + looked["msg"])
+            raise AnsibleActionFail(looked["msg"])
         cluster = self._cluster(arguments)
         checked = policy(arguments["policy"])
         nodes = {node: looked["facts"]}
@@ -68,36 +78,39 @@ class ActionModule(NodeCheck, ClusterAction):
         self.own = (view[CLUSTER]["node"] or {}).get("name")
         return _ipam.decide([one for one in findings if one["node"] in (node, CLUSTER)], view[CLUSTER], checked)
 
-    def _cluster(self, arguments, so_far=NOTHING):
+    def _cluster(self, arguments):
         try:
             cluster = _sweep.read({name: arguments.get(name) for name in ACCESS}, SWEEP_S, self.environment())
         except ClientError as error:
-            raise AnsibleActionFail(so_far + str(error)) from None
+            raise AnsibleActionFail(str(error)) from None
         lost = next((one for one in cluster["problems"] if one["fact"] in ("cluster", "cluster.pods", "cluster.calico.cluster_information")), None)
         if lost:
-            raise AnsibleActionFail(so_far + "what decides could not be read from the API server: %(what)s: %(why)s" % lost)
+            raise AnsibleActionFail("what decides could not be read from the API server: %(what)s: %(why)s" % lost)
         return cluster
 
     def _moved(self, arguments, task_vars):
-        """What the node's half has done, and whether it has done so earlier."""
-        done = self._execute_module("nodecare.kubernetes.ipam_leftovers", {"state": "absent", "timeout": arguments["timeout"]}, task_vars=task_vars)
-        if done.get("failed") or "earlier" not in done:
-            raise AnsibleActionFail(str(done.get("msg") or "the node has not answered"))
-        return done
+        """What the node's half says of what it has done."""
+        return self._execute_module("nodecare.kubernetes.ipam_leftovers", {"state": "absent", "timeout": arguments["timeout"]}, task_vars=task_vars)
+
+    def _earlier(self, arguments, task_vars):
+        """Whether it has done so in an earlier run."""
+        done = self._moved(arguments, task_vars)
+        if done.get("failed"):
+            raise AnsibleActionFail(str(done["msg"]))
+        return done["earlier"]
 
     def _may_unlock(self, arguments, migrated):
         """Asked before anything is changed."""
         _path, found = self._asked(arguments, lambda door: _ipam.information(door, ANSWER_S, NoAnswerError))
         by_hand = found and _ipam.locked_by_hand(found, migrated)
         if by_hand and not arguments["even_if_locked_by_hand"]:
-            raise AnsibleActionFail(NOTHING + by_hand)
+            raise AnsibleActionFail(by_hand)
 
     def _unlock(self, answer, arguments, task_vars):
         """Once no migration is at work any more: with its directory gone, the one of this node ends by itself."""
         patience = Patience(self, task_vars["inventory_hostname"], 0 if self._task.check_mode else arguments["wait"], EVERY_S)
-        so_far = MOVED if answer["moved"] and not self._task.check_mode else NOTHING
         while True:
-            running = [node for node, _container in _ipam.migrating(self._cluster(arguments, so_far))]
+            running = [node for node, _container in _ipam.migrating(self._cluster(arguments))]
             if answer["moved"] and self._task.check_mode:
                 running = [node for node in running if node != self.own]
             if self.own not in running or patience.is_over():
@@ -106,22 +119,35 @@ class ActionModule(NodeCheck, ClusterAction):
         if running:
             left = "the datastore stays locked, for upgrade-ipam still runs on %s: repair that too" % _cluster.listed(running)
             return {**answer, "left_alone": left, "msg": "; ".join(part for part in (_said(answer), left) if part)}
-        path, found = self._asked(arguments, lambda door: _ipam.information(door, ANSWER_S, NoAnswerError), so_far)
+        path, found = self._asked(arguments, lambda door: _ipam.information(door, ANSWER_S, NoAnswerError))
         if found is None or (found.get("spec") or {}).get("datastoreReady") is not False:
             return {**answer, "msg": _said(answer)}
         patch = _ipam.unlocked(found, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
-        self._asked(arguments, lambda door: door.patch(path, patch, ANSWER_S, dry_run=self._task.check_mode), so_far)
+        self._asked(arguments, lambda door: self._free(door, path, patch, answer))
         answer["diff"].append({"before": "datastoreReady: false\n", "after": "datastoreReady: true\n", "before_header": path, "after_header": path})
         answer.update(changed=True, unlocked=True, undo=[_ipam.undo(path)])
         return {**answer, "msg": _said(answer)}
 
-    def _asked(self, arguments, question, so_far=NOTHING):
+    def _free(self, door, path, patch, answer):
+        try:
+            door.patch(path, patch, ANSWER_S, dry_run=self._task.check_mode)
+        except NoAnswerError as error:
+            answer["unlocked"] = False if error.status else None  # it may have been heard all the same
+            raise
+
+    def _asked(self, arguments, question):
         try:
             with self.opened(arguments, ANSWER_S) as door:
                 return question(door)
         except (ClientError, NoAnswerError) as error:
-            why = error.why if isinstance(error, NoAnswerError) else str(error)
-            raise AnsibleActionFail(so_far + "The API server was asked about ClusterInformation default: " + why) from None
+            raise AnsibleActionFail("The API server was asked about ClusterInformation default: %s" % error) from None
+
+
+def _so_far(answer):
+    """What was changed until it failed."""
+    if answer["unlocked"] is None:
+        return ("The directory was moved away. " if answer["moved"] else "") + UNHEARD
+    return MOVED if answer["moved"] else NOTHING
 
 
 def _said(answer):

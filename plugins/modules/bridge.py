@@ -141,7 +141,7 @@ def main():
     except (Refused, Busy) as why:
         module.fail_json(msg="Refused, and nothing was changed: %s" % why, refused=True)
     except Unchangeable as why:
-        module.fail_json(msg="Nothing was changed: %s" % why)
+        module.fail_json(msg="Nothing was changed: %s" % why, refused=True)
     except Failed as why:
         module.fail_json(msg=str(why), changed=True)
     for warning in answer.pop("warnings"):

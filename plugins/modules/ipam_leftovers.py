@@ -79,7 +79,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._changes import Unchangeable
 from ..module_utils._journal import Busy
-from ..module_utils._repairs import Refused, root_only
+from ..module_utils._repairs import Failed, Refused, root_only
 from ..module_utils._repairs.ipam import absent
 
 
@@ -94,7 +94,9 @@ def main():
     except (Refused, Busy) as why:
         module.fail_json(msg="Refused, and nothing was changed: %s" % why, refused=True)
     except Unchangeable as why:
-        module.fail_json(msg="Nothing was changed: %s" % why)
+        module.fail_json(msg="Nothing was changed: %s" % why, refused=True)
+    except Failed as why:
+        module.fail_json(msg=str(why), changed=True)
     module.exit_json(**answer)
 
 

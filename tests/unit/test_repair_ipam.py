@@ -8,10 +8,10 @@ import os
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecare.kubernetes.plugins.module_utils import _node
+from ansible_collections.nodecare.kubernetes.plugins.module_utils import _journal, _node
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._changes import Unchangeable
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._journal import Busy, Conflict
-from ansible_collections.nodecare.kubernetes.plugins.module_utils._repairs import Refused, ipam, undo
+from ansible_collections.nodecare.kubernetes.plugins.module_utils._repairs import Failed, Refused, ipam, undo
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _ipam, _judge
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._with_cluster import joined
@@ -123,6 +123,27 @@ def test_a_rename_that_fails_leaves_nothing_behind(made, monkeypatch):
 
 
 REAL = os.rename
+
+
+def test_what_is_moved_is_not_called_unchanged_where_only_the_journal_fails(made, monkeypatch):
+    root = made(LEFT)
+    before = state(root)
+
+    def full(self, **more):
+        if more == {"state": "done"}:
+            raise Unchangeable("no space left")
+        NOTE(self, **more)
+
+    monkeypatch.setattr(_journal.Entry, "note", full)
+    with pytest.raises(Failed, match="it was changed, but that it was done could not be noted: no space left"):
+        ipam.absent(root=root)
+    monkeypatch.undo()
+    assert state(root) != before
+    undo.take_back(root=root)
+    assert state(root) == before
+
+
+NOTE = _journal.Entry.note
 
 
 # -- stuck, or slow? -----------------------------------------------------------------------------------------------------

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+
+from .._changes import Unchangeable
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 RELOAD_S = 90  # what systemd gets to read its units again, generators included
@@ -17,6 +20,15 @@ class Refused(Exception):
 
 class Failed(Exception):
     """Why a repair did not reach its end."""
+
+
+@contextlib.contextmanager
+def under_way():
+    """From the first change on it must not be said any more that nothing was changed, also where only the journal cannot be kept to its end."""
+    try:
+        yield
+    except Unchangeable as why:
+        raise Failed("it was changed, but that it was done could not be noted: %s" % why) from None
 
 
 def root_only():

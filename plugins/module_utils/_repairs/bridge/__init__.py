@@ -12,7 +12,7 @@ from ..._foreseen import Foreseen
 from ..._journal import DONE, Journal, make
 from ..._node import Node
 from ..._probes import calico, kubelet, links
-from .. import BOOT_ID, Failed, Refused, told
+from .. import BOOT_ID, Failed, Refused, told, under_way
 from . import _docker, _kernel
 from ._back import lost
 from ._owners import left, objections, stop
@@ -152,9 +152,10 @@ def _carry_out(node, journal, changes, wanted):
         entry.note(links=[one.kept for one in wanted if one.kept and not _by_docker(one)], networks=[one.network for one in wanted if _by_docker(one)])
         if changes:
             make(journal, entry, changes)
-        for one in wanted:
-            _remove(node, one)
-        entry.note(state=DONE)
+        with under_way():
+            for one in wanted:
+                _remove(node, one)
+            entry.note(state=DONE)
     return {"journal": entry.name}
 
 

@@ -14,7 +14,7 @@ from ..._changes import Paths, Unchangeable
 from ..._journal import DONE, UNDONE, Busy, Journal
 from ..._node import Node
 from ..._probes import links
-from .. import BOOT_ID, Refused
+from .. import BOOT_ID, Refused, under_way
 
 __all__ = ["absent", "lost"]
 
@@ -54,7 +54,8 @@ def absent(check=False, root="/", deadline=5.0):
         except Unchangeable:
             entry.note(state=UNDONE)
             raise
-        entry.note(state=DONE)
+        with under_way():
+            entry.note(state=DONE)
     return {**answer, "journal": entry.name}
 
 
