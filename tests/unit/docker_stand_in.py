@@ -23,6 +23,10 @@ class StandIn(BaseHTTPRequestHandler):
         docker = self.server.docker
         if docker["hangs"]:
             time.sleep(1)
+        for path, (spared, how) in docker["fails"].items():
+            if self.path.startswith(path) and docker["heard"].count(self.path) >= spared:
+                return how(self)
+        docker["heard"].append(self.path)
         if self.path == "/networks":
             self.say(500 if docker["networks"] is None else 200, docker["networks"])
         elif self.path in {"/containers/json", "/containers/json?all=1"}:
@@ -30,6 +34,7 @@ class StandIn(BaseHTTPRequestHandler):
         else:
             known = [one for one in docker["networks"] if self.path == "/networks/" + one["Id"]]
             self.say(200, {**known[0], "Containers": docker["ends"]}) if known else self.say(404, {"message": "no such network"})
+        return None
 
     def do_DELETE(self):
         docker = self.server.docker
@@ -44,6 +49,15 @@ class StandIn(BaseHTTPRequestHandler):
         self.server.docker["asked"].append(body)
         self.server.docker["networks"].append({**body, "Id": NEW_ID})
         self.say(201, {"Id": NEW_ID, "Warning": ""})
+
+    def no_longer(self):
+        time.sleep(1)
+
+    def broken(self):
+        self.say(500, {"message": "database is locked"})
+
+    def endless(self):
+        self.say(200, ["x" * (2 << 20)])
 
     def say(self, code, said):
         body = b"" if said is None else json.dumps(said).encode()
@@ -65,8 +79,12 @@ class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 @contextmanager
 def docker(path, **more):
-    """A docker that answers on this socket; gives the table of what it knows and what it was asked to change."""
-    known = {"networks": json.loads(RECORDED.read_text()), "containers": [], "ends": {}, "hangs": False, "busy": False, "asked": [], **more}
+    """A docker that answers on this socket; gives the table of what it knows and what it was asked to change.
+
+    ``fails`` says of paths how they fail, after so many answers.
+    """
+    known = {"networks": json.loads(RECORDED.read_text()), "containers": [], "ends": {}, "hangs": False, "busy": False, "fails": {}}
+    known.update(heard=[], asked=[], **more)
     with Server(str(path), StandIn) as server:
         server.docker = known
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)

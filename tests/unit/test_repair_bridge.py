@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._repairs.bridge import _owners, _users
-from docker_stand_in import docker
+from docker_stand_in import StandIn, docker
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded import RecordedNode
@@ -147,6 +147,20 @@ DOCKERS = {
     "containers, also those that do not run": ({"containers": CONTAINERS}, "the container never (created) of docker; by the container web (running) of docker"),
     "swarm's own end": ({"ends": {"gateway_x": {"Name": "gateway_ingress-sbox"}}}, "the container gateway_ingress-sbox of docker"),
     "a docker that hangs": ({"hangs": True}, "no answer within 0.5 s"),
+    "a docker that no longer tells its networks": ({"fails": {"/networks": (1, StandIn.no_longer)}}, "docker does not tell which networks it has: hung"),
+    "a docker that does not tell its containers": (
+        {"fails": {"/containers/json?all=1": (0, StandIn.no_longer)}},
+        "docker does not tell which containers it has: hung",
+    ),
+    "a docker that cannot tell its containers": (
+        {"fails": {"/containers/json?all=1": (0, StandIn.broken)}},
+        "docker does not tell which containers it has: database is locked",
+    ),
+    "a docker with more containers than are read": (
+        {"fails": {"/containers/json?all=1": (0, StandIn.endless)}},
+        "docker does not tell which containers it has: its answer is too long, or no JSON",
+    ),
+    "a docker that does not tell who is on a network": ({"fails": {"/networks/": (0, StandIn.broken)}}, "docker does not tell who is on its network one"),
     "a docker that is broken": ({"networks": None}, "docker does not answer, so nobody can tell whether the bridge is its own: put docker right first"),
 }
 

@@ -10,7 +10,7 @@ import re
 
 from ..._changes import Unchangeable
 from ..._probes.links._owners import bridge_of, bridged, tables
-from .. import Failed
+from .. import Failed, Refused
 
 SOCKET = "/run/docker.sock"
 SETTINGS = "/etc/docker/daemon.json"
@@ -25,24 +25,39 @@ ASKED = ("Name", "Driver", "EnableIPv4", "EnableIPv6", "IPAM", "Internal", "Atta
 
 def networks(node):
     """{link: docker's network} of a docker that runs."""
-    return {bridge_of(one): one for one in all_networks(node) or []}
+    return {bridge_of(one): one for one in _networks(node)}
 
 
 def all_networks(node):
-    """None where docker does not answer."""
-    answer = node.http(SOCKET, "/networks")
-    return bridged(tables(answer.json())) if answer.ok else None
+    """None where docker does not tell."""
+    try:
+        return _networks(node)
+    except Refused:
+        return None
+
+
+def _networks(node):
+    return bridged(tables(_told(node, "/networks", "which networks it has")))
+
+
+def _told(node, path, what, kind=list):
+    """What docker answers; a docker that is silent is none that has nothing."""
+    answer = node.http(SOCKET, path)
+    said = answer.json()
+    if not isinstance(said, kind):
+        raise Refused("docker does not tell %s: %s" % (what, "its answer is too long, or no JSON" if answer.ok else _why(answer)))
+    return said
 
 
 def users(node, network):
     """Who is on a network: containers that run, those that would need it at their next start, and swarm's own ends."""
     found = {}
-    for container in tables(node.http(SOCKET, "/containers/json?all=1").json()):
+    for container in tables(_told(node, "/containers/json?all=1", "which containers it has")):
         ends = (container.get("NetworkSettings") or {}).get("Networks") or {}
         ids = [(end or {}).get("NetworkID") for end in ends.values()]
         if network["Id"] in ids or (network["Name"] in ends and not any(ids)):
             found[container.get("Id")] = "%s (%s)" % ((container.get("Names") or ["?"])[0].lstrip("/"), container.get("State") or "not running")
-    said = node.http(SOCKET, "/networks/" + network["Id"]).json() or {}
+    said = _told(node, "/networks/" + network["Id"], "who is on its network %s" % network["Name"], dict)
     for key, end in (said.get("Containers") or {}).items():
         found.setdefault(key, str((end or {}).get("Name") or key))
     return sorted(found.values())
@@ -71,7 +86,10 @@ def remove(node, network):
 
 def make(node, network):
     """The network as it was; docker gives it another id, and where no option names its link, that is named after the id."""
-    if network["Name"] in [one.get("Name") for one in all_networks(node) or []]:
+    known = all_networks(node)
+    if known is None:
+        raise Failed("docker does not tell whether it has its network %s already" % network["Name"])
+    if network["Name"] in [one.get("Name") for one in known]:
         return []
     body = {key: network[key] for key in ASKED if network.get(key) is not None}
     answer = node.command(SOCKET, "POST", "/networks/create", {**body, "CheckDuplicate": True}, deadline=REQUEST_S)
