@@ -14,7 +14,8 @@ description:
     was before, the newest entry first. A file gets its very bytes back.
   - Where somebody has changed other lines of a file since, only the lines of the repair are taken back. Where the same lines were changed,
     or where a link or file is by now something else, nothing at all is taken back, and the message says where the earlier bytes are.
-  - Swap that the repair turned off is turned on again, and services that it stopped are started, as long as the node has not booted since.
+  - Swap that the repair turned off is turned on again, and services that it stopped are started, as long as the node has not booted since. While
+    a swapoff is still at work, nothing at all is taken back.
   - A bridge that was removed is made again with all its settings and addresses, as long as the node has not booted since; a network of
     docker's by docker, also after that. Where a link or network of that name is there by now and is another, nothing at all is taken back.
   - Also takes back a repair that was cut off in its middle.

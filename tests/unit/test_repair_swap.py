@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import time
 
 import pytest
 from ansible_collections.nodecare.kubernetes.plugins.module_utils import _changes
@@ -322,6 +323,25 @@ def test_swapoff_that_takes_its_time_is_waited_for_by_the_next_look(made):
     assert (to_the_end(root)["active"], on(root)) == ([], [])
     assert undo.take_back(root=str(root))["entries"] == [first["journal"]], "every look made an entry of its own"
     assert sorted(on(root)) == ["/dev/sdb1", "/dev/sdc1"]
+
+
+def test_undo_does_not_overtake_a_swapoff_that_is_still_at_work(made):
+    """The device is on until it is through, and would be off afterwards, with nothing left that brings it back."""
+    root = made(GPT)
+    slowly(root)
+    fstab = (root / "etc/fstab").read_bytes()
+    absent(Settings(), root=str(root))
+    repaired = state(root)
+    for check in (True, False):
+        with pytest.raises(Conflict, match="swapoff of /dev/vda2 is still at work: wait until it is through, then undo"):
+            undo.take_back(check=check, root=str(root))
+    assert (state(root), on(root)) == (repaired, ["/dev/vda2"])
+    (root / "go").touch()
+    until = time.monotonic() + 10
+    while on(root) and time.monotonic() < until:
+        time.sleep(0.05)
+    undo.take_back(root=str(root))
+    assert (on(root), (root / "etc/fstab").read_bytes()) == (["/dev/vda2"], fstab)
 
 
 def test_what_made_the_swap_ends_by_its_own_words_also_after_a_wait(made):

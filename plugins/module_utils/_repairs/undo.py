@@ -11,7 +11,10 @@ from .._journal import UNDONE, Conflict, Journal, carry_out
 from .._node import Node
 from .._probes import swap
 from . import BOOT_ID, Refused, bridge, daemon_reload, ipam, told
+from .swap._off import at_work
 
+# Until then the device is on, and afterwards nothing would turn it on again.
+SWAPOFF = "swapoff of %s is still at work: wait until it is through, then undo"
 START_S = 60  # what a service or a swap area gets to start
 
 
@@ -27,6 +30,7 @@ def take_back(repair=None, name=None, check=False, root="/"):
     lost = [one for entry in entries for one in bridge.lost(node, entry.said, entry.said in running)]
     lost += [one for entry in entries for one in ipam.lost(node, entry.said)]
     conflicts += [one.conflict for one in lost if one.conflict]
+    conflicts += [SWAPOFF % device for device in at_work(node) if any(device == area["device"] for said in running for area in said.get("swaps") or [])]
     if conflicts:
         raise Conflict("; ".join(dict.fromkeys(conflicts)))
     answer = {
