@@ -9,7 +9,8 @@
   want: {swap.returns: fail}   # the worst status of that rule's findings
   evidence: {swap.returns: {by: /etc/fstab line 3}}       # a part of that finding's evidence
   says: {swap.returns: "a part of the message"}
-  nodes: {n1: {facts: …}, …}   # several machines: each with tree, change, facts; want is then {n1: {…}}, and so may evidence and says be
+  by: {swap.returns: repair_swap}                         # the playbook that its remedy names; null where people have to do it
+  nodes: {n1: {facts: …}, …}   # several machines: each with tree, change, facts; want is then {n1: {…}}, and so may evidence, says and by be
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ def test_case(case, tmp_path):
             assert expected is None or any(expected.items() <= one["evidence"].items() for one in shown), [one["evidence"] for one in shown]
             said = told(case, "says", name).get(rule_id)
             assert said is None or any(said in one["message"] for one in shown), [one["message"] for one in shown]
+            playbooks = told(case, "by", name)
+            assert rule_id not in playbooks or [playbooks[rule_id]] == [_plan.playbook_of(one["remedy"]) for one in shown], shown
 
 
 def told(case, part, name):

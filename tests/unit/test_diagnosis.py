@@ -70,7 +70,7 @@ def test_what_disproves_a_cause_names_evidence_that_there_is():
 
 def test_overload():
     (answer,) = diagnose(of_story("I1"))
-    assert brief([answer]) == [("load.outlier", "n2", ["calico.overloaded_node", "calico.crashing"])]
+    assert brief([answer]) == [("load.outlier", "n2", ["load.saturated", "calico.overloaded_node", "calico.crashing"])]
     assert [(one["id"], one["reboot"]) for one in answer["repair"]] == [("load.outlier", True)]
     assert answer["disproved_by"] == "the load of n2 falls to that of the others while the symptom stays"
 

@@ -146,13 +146,15 @@ threshold("outlier_uptime_seconds", 600.0, "Uptime below which a node is not com
     "load.outlier",
     "The node is far busier than the others",
     needs=("load.averages", "load.cpus", "load.uptime", "load.pressure"),
+    uses="load.window",
     remedy=LOOK,
 )
 def outlier(nodes, policy):
     """One node with many times the load of its peers starts pods too slowly for their probes: they are killed again and again, there and nowhere else.
 
     A node is called an outlier only if it is far above the median of its peers and also above what any node may have. If
-    the peers are overloaded too, the cause is common and load.saturated says so.
+    the peers are overloaded too, the cause is common and load.saturated says so. A reboot is called for only where its own
+    tasks queue for its CPUs, as load.saturated tells.
     """
     loads = {name: dict(zip(("averages", "cpus", "uptime", "pressure"), facts)) for name, facts in nodes.items()}
     found, left_out = standings(loads, policy)
@@ -160,20 +162,26 @@ def outlier(nodes, policy):
     signals = {}
     for one in found:
         signals.setdefault(one.node, []).append(one)
-    return {**said, **{name: _compared(of, len(loads) - len(left_out)) for name, of in signals.items()}}
+    return {**said, **{name: _compared(of, len(loads) - len(left_out), nodes[name], policy) for name, of in signals.items()}}
 
 
-def _compared(standing, many):
+def _compared(standing, many, facts, policy):
     out = [one for one in standing if one.stands_out]
     if out:
         first, signals = out[0], [one.metric for one in out]
         evidence = {"metric": first.metric, "value": first.value, "median": first.median, "score": first.score, "by": first.by, "signals": signals}
         # Pressure alone may be one busy minute; with the load, or of two kinds, it is the node.
         verdict = fail if first.metric == "load_per_cpu" or len(out) > 1 else warn
-        return verdict("; ".join(one.reason for one in out), RECYCLE if verdict is fail else LOOK, **evidence)
+        return verdict("; ".join(one.reason for one in out), RECYCLE if verdict is fail and _recycled(facts, policy) else LOOK, **evidence)
     if any(one.common for one in standing):
         return passed("it is overloaded, but so are the others: see load.saturated")
     return passed("load %.2f per CPU, the median of %d nodes is %.2f" % (standing[0].value, many, standing[0].median))
+
+
+def _recycled(facts, policy):
+    """Whether the playbook would do anything: it goes by load.saturated alone."""
+    averages, cpus, _uptime, pressure, window = facts
+    return window is not None and saturated(averages, cpus, pressure, window, policy).remedy is RECYCLE
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ DRAIN = repaired_by(
     disruptive=True,
     reboot=True,
 )
+RELIEVE = by_hand("take away from %(node)s what makes the load, which load.outlier and load.saturated name: calico-node then stays up by itself")
 
 
 @across(
@@ -53,10 +54,11 @@ def overloaded_node(nodes, policy):
     said = {}
     for name, (pod, line) in ((name, one) for name, one in killed.items() if one):
         _node, cluster, load, logs = nodes[name]
-        why = [one.reason for one in found if one.node == name and one.stands_out]
-        why = why or [one.verdict.message for one in causes(("load.saturated",), {"load": load or {}}, policy)]
+        saturated = causes(("load.saturated",), {"load": load or {}}, policy)
+        why = [one.reason for one in found if one.node == name and one.stands_out] or [one.verdict.message for one in saturated]
         if why:
-            said[name] = _starved(pod, line, why, cluster, logs_of(logs, pod, _cluster.NODE))
+            drained = any(one.remedy["playbook"] == DRAIN["playbook"] for one in saturated)  # else the playbook would do nothing
+            said[name] = _starved(pod, line, why, DRAIN if drained else RELIEVE, cluster, logs_of(logs, pod, _cluster.NODE))
         else:
             said[name] = unknown("its load was not read") if not load else passed("its liveness probe kills it, but the node is not overloaded")
     return said
@@ -74,12 +76,12 @@ def _killed(node, cluster, policy):
     return (pod, (refused or said)[0]) if said else None
 
 
-def _starved(pod, line, why, cluster, logs):
+def _starved(pod, line, why, remedy, cluster, logs):
     main = _cluster.container(pod)
     until = _cluster.age(cluster, (main.get("last") or {}).get("until"))
     times = "%s was restarted %d times%s" % (pod["name"], main.get("restarts") or 0, "" if until is None else ", the last time %s ago" % _cluster.span(until))
     words = "%s, because its liveness probe gave up on it%s (%s); %s%s" % (times, _budget(cluster), one_line(line), "; ".join(why), ended_early(logs))
-    return fail(words, **about(pod, main), says=line, load=why)
+    return fail(words, remedy, **about(pod, main), says=line, load=why)
 
 
 def _budget(cluster):
