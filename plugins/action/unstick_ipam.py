@@ -53,7 +53,7 @@ class ActionModule(NodeCheck, ClusterAction):
         if decision.left_alone:
             return {**answer, "left_alone": decision.left_alone, "msg": "left alone: " + decision.left_alone}
         if decision.unlock:
-            self._may_unlock(arguments, decision.move or self._earlier(arguments, task_vars))
+            self._may_unlock(arguments, decision.move, task_vars)
         if decision.move:
             done = self._moved(arguments, task_vars)
             if done.get("failed"):
@@ -93,18 +93,23 @@ class ActionModule(NodeCheck, ClusterAction):
         return self._execute_module("nodecare.kubernetes.ipam_leftovers", {"state": "absent", "timeout": arguments["timeout"]}, task_vars=task_vars)
 
     def _earlier(self, arguments, task_vars):
-        """Whether it has done so in an earlier run."""
-        done = self._moved(arguments, task_vars)
-        if done.get("failed"):
-            raise AnsibleActionFail(str(done["msg"]))
-        return done["earlier"]
+        """Whether it has done so in an earlier run. That is only a question: also a node that would refuse it answers, and none does it."""
+        as_told, self._task.check_mode = self._task.check_mode, True
+        try:
+            said = self._moved(arguments, task_vars)
+        finally:
+            self._task.check_mode = as_told
+        if "earlier" not in said:
+            raise AnsibleActionFail(str(said["msg"]))
+        return said["earlier"]
 
-    def _may_unlock(self, arguments, migrated):
+    def _may_unlock(self, arguments, moves, task_vars):
         """Asked before anything is changed."""
         _path, found = self._asked(arguments, lambda door: _ipam.information(door, ANSWER_S, NoAnswerError))
-        by_hand = found and _ipam.locked_by_hand(found, migrated)
-        if by_hand and not arguments["even_if_locked_by_hand"]:
-            raise AnsibleActionFail(by_hand)
+        if found and not arguments["even_if_locked_by_hand"]:
+            by_hand = _ipam.locked_by_hand(found, moves or self._earlier(arguments, task_vars))
+            if by_hand:
+                raise AnsibleActionFail(by_hand)
 
     def _unlock(self, answer, arguments, task_vars):
         """Once no migration is at work any more: with its directory gone, the one of this node ends by itself."""

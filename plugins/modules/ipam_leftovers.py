@@ -64,7 +64,7 @@ entries:
   sample: 12
 earlier:
   description: The entries of the journal of earlier runs that still stand.
-  returned: success
+  returned: success, and where it refuses
   type: list
   elements: str
   sample: []
@@ -80,7 +80,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils._changes import Unchangeable
 from ..module_utils._journal import Busy
 from ..module_utils._repairs import Failed, Refused, root_only
-from ..module_utils._repairs.ipam import absent
+from ..module_utils._repairs.ipam import absent, earlier
 
 
 def main():
@@ -88,11 +88,13 @@ def main():
         argument_spec={"state": {"type": "str", "choices": ["absent"], "default": "absent"}, "timeout": {"type": "float", "default": 5.0}},
         supports_check_mode=True,
     )
+    said = {}
     try:
         root_only()
+        said["earlier"] = earlier()
         answer = absent(module.check_mode, deadline=module.params["timeout"])
     except (Refused, Busy) as why:
-        module.fail_json(msg="Refused, and nothing was changed: %s" % why, refused=True)
+        module.fail_json(msg="Refused, and nothing was changed: %s" % why, refused=True, **said)
     except Unchangeable as why:
         module.fail_json(msg="Nothing was changed: %s" % why, refused=True)
     except Failed as why:

@@ -81,6 +81,26 @@ ENDS = {
 }
 
 
+# A forgotten lock and nothing to move: what the node answers to the question whether its directory was moved earlier, the consent, and what comes of it.
+OWN_NETWORK = {**REFUSED, "earlier": []}
+FORGOTTEN = {
+    "it was moved by an earlier run": (EARLIER, False, "Calico's datastore is free", ["check ipam_leftovers", "patch"]),
+    "it refuses, but was moved by an earlier run": ({**REFUSED, "earlier": ["j"]}, False, "Calico's datastore is free", ["check ipam_leftovers", "patch"]),
+    "it is the node's own network": (OWN_NETWORK, False, "Nothing was changed: one of Calico's programs has locked", ["check ipam_leftovers"]),
+    "the same, with consent": (OWN_NETWORK, True, "Calico's datastore is free", ["patch"]),
+    "nobody knows": ({"failed": True, "msg": "MODULE FAILURE"}, False, "Nothing was changed: MODULE FAILURE", ["check ipam_leftovers"]),
+}
+
+
+@pytest.mark.parametrize("case", FORGOTTEN)
+def test_a_forgotten_lock_is_freed_without_a_hand_on_the_node(case):
+    node, consent, words, asked = FORGOTTEN[case]
+    action = Action(UNLOCK, node=node, even_if_locked_by_hand=consent)
+    answer = action.freed()
+    assert answer["msg"].startswith(words) and action.asked == asked and action._task.check_mode is False
+    assert answer.get("refused", False) is words.startswith("Nothing")
+
+
 @pytest.mark.parametrize("case", ENDS)
 def test_how_it_ends(case):
     decision, more, changed, refused, words = ENDS[case]

@@ -16,7 +16,7 @@ from ..._node import Node
 from ..._probes import links
 from .. import BOOT_ID, Refused, under_way
 
-__all__ = ["absent", "lost"]
+__all__ = ["absent", "earlier", "lost"]
 
 REPAIR = "ipam"
 NETWORK = "k8s-pod-network"
@@ -32,8 +32,7 @@ def absent(check=False, root="/", deadline=5.0):
     """Move the directory away, unless any of its addresses may still be in use."""
     node, paths = Node(root, deadline), Paths(root)
     journal = Journal(paths, (node.read(BOOT_ID) or "").strip())
-    earlier = [entry.name for entry in journal.standing(REPAIR)]
-    answer = {"changed": False, "path": PATH, "moved_to": None, "entries": 0, "diff": [], "journal": None, "earlier": earlier}
+    answer = {"changed": False, "path": PATH, "moved_to": None, "entries": 0, "diff": [], "journal": None, "earlier": earlier(root)}
     if paths.state(PATH).kind == "absent":
         return answer
     facts = node.look("links", lambda node: node.facts({name: links.FACTS[name] for name in ("cni", "ipam")}))
@@ -57,6 +56,11 @@ def absent(check=False, root="/", deadline=5.0):
         with under_way():
             entry.note(state=DONE)
     return {**answer, "journal": entry.name}
+
+
+def earlier(root="/"):
+    """What earlier runs have moved away and nobody has brought back, by its entries in the journal."""
+    return [entry.name for entry in Journal(Paths(root)).standing(REPAIR)]
 
 
 def _names(node, after):
