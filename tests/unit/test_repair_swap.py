@@ -24,7 +24,7 @@ import time
 
 import pytest
 from ansible_collections.nodecare.kubernetes.plugins.module_utils import _changes
-from ansible_collections.nodecare.kubernetes.plugins.module_utils._journal import Busy, Conflict, Journal
+from ansible_collections.nodecare.kubernetes.plugins.module_utils._journal import Busy, Conflict, Entry, Journal
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._repairs import Failed, Refused, undo
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._repairs.swap import Settings, absent
 from hypothesis import HealthCheck, given, settings
@@ -240,6 +240,23 @@ def test_what_cannot_be_written_is_taken_back_at_once(made, monkeypatch):
         absent(Settings(), root=str(root))
     assert (state(root), on(root)) == (before, ["/dev/vda2"])
     assert not undo.take_back(root=str(root))["changed"]
+
+
+@pytest.mark.parametrize("state", ["done", "undone"])
+def test_what_was_done_is_not_called_unchanged_where_only_the_journal_fails(state, made, monkeypatch):
+    root = made(GPT)
+    note = Entry.note
+
+    def full(self, **more):
+        if more.get("state") == state:
+            raise _changes.Unchangeable("no space left")
+        note(self, **more)
+
+    monkeypatch.setattr(Entry, "note", full)
+    with pytest.raises(Failed, match="it was changed, but that it was done could not be noted: no space left"):
+        absent(Settings(), root=str(root))
+        undo.take_back(root=str(root))
+    assert on(root) == ([] if state == "done" else ["/dev/vda2"])
 
 
 # -- the journal ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from .._foreseen import Foreseen
 from .._journal import UNDONE, Conflict, Journal, carry_out
 from .._node import Node
 from .._probes import swap
-from . import BOOT_ID, Refused, bridge, daemon_reload, ipam, told
+from . import BOOT_ID, Refused, bridge, daemon_reload, ipam, told, under_way
 from .swap._off import at_work
 
 # Until then the device is on, and afterwards nothing would turn it on again.
@@ -46,10 +46,11 @@ def take_back(repair=None, name=None, check=False, root="/"):
             answer["warnings"] = daemon_reload(node) if changes else []
             for said in running:
                 answer["warnings"] += _as_it_ran(node, said)
-            for one in lost:
-                answer["warnings"] += one.bring()
-            for entry in entries:
-                entry.note(state=UNDONE, undone_at=node.clock())
+            with under_way():
+                for one in lost:
+                    answer["warnings"] += one.bring()
+                for entry in entries:
+                    entry.note(state=UNDONE, undone_at=node.clock())
     return answer
 
 

@@ -13,7 +13,7 @@ from ..._journal import BEGUN, DONE, Journal, make
 from ..._node import Node
 from ..._probes import kubelet, swap
 from ..._swap import RESERVE_MIB, RESERVE_PERCENT, needed, returning, shortage
-from .. import BOOT_ID, Failed, Refused, daemon_reload, told
+from .. import BOOT_ID, Failed, Refused, daemon_reload, told, under_way
 from . import _off, _sources
 from ._refusals import LARGE_MIB, refusals
 
@@ -117,13 +117,14 @@ def _carry_out(node, journal, changes, facts, settings):
         if changes:
             make(journal, entry, changes)
         config = facts["kubelet"]["config"]
-        on = _off.turn_off(node, lambda node, area: _allow(node, area, config, settings))
-        if not on:
-            # systemd is told afterwards: of a unit that is masked it no longer knows how it is stopped
-            warnings += _end_services(node, entry) + daemon_reload(node)
-            on = swap.active(node)
-        if not on:
-            entry.note(state=DONE)
+        with under_way():
+            on = _off.turn_off(node, lambda node, area: _allow(node, area, config, settings))
+            if not on:
+                # systemd is told afterwards: of a unit that is masked it no longer knows how it is stopped
+                warnings += _end_services(node, entry) + daemon_reload(node)
+                on = swap.active(node)
+            if not on:
+                entry.note(state=DONE)
     again = look(Node(node.root or "/", settings.deadline))
     returns = returning(again["swap"]["sources"], again["swap"]["boot"])
     if returns:
