@@ -13,7 +13,7 @@ from ansible_collections.nodecare.kubernetes.plugins.action.calico_probes import
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _lease
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._api import NoAnswerError
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._holder import Run as Who
-from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._tuning import _action
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._tuning import _action, _written
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._tuning._owners import OwnerError
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._tuning._rollout import StuckError
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._tuning._written import RefusedError
@@ -64,7 +64,7 @@ class Server:
         self.sick = set()  # (node, method): there calico-node ends again and again
         self.refuses = {}  # (path, dry run): what is answered to a write
         self.renewed = 0
-        self.fails = {}  # path: what is answered to the next times that somebody asks
+        self.fails = {}  # path, or (path, dry run): what is answered to the next times that somebody asks or writes, from the last on; None is no failure
         for node in NODES:
             self._new_pod(node)
 
@@ -118,10 +118,12 @@ class Server:
         self._new_pod(node)
 
     def _may_fail(self, what):
-        if self.fails.get(what):
-            raise self.fails[what].pop()
+        failure = self.fails[what].pop() if self.fails.get(what) else None
+        if failure:
+            raise failure
 
     def _may(self, path, dry_run):
+        self._may_fail((path, dry_run))
         if (path, dry_run) in self.refuses:
             raise self.refuses[(path, dry_run)]
 
@@ -345,6 +347,19 @@ def test_a_node_that_nobody_can_look_at_is_what_is_waited_for():
     server.fails = {"/api/v1/nodes/w1": [BUSY] * 10000}
     with pytest.raises(StuckError, match="the API server to say how w1 is. The setting stays as it is"):
         Run(Autodetection, server).go()
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize("error", [BUSY, AWAY, NoAnswerError("it broke", status=503), NoAnswerError("modified", status=409)], ids=lambda error: error.why)
+def test_what_made_a_node_worse_is_put_back_however_busy_the_api_server_is(error, dry_run, monkeypatch):
+    monkeypatch.setattr(_written, "PAUSE_S", 0.0)
+    server = Server()
+    before = copy.deepcopy(server.daemonset["spec"])
+    server.sick.add(("w2", "kubernetes-internal-ip"))
+    server.fails = {(PATH, dry_run): [error, error, None]}
+    with pytest.raises(RefusedError, match="w2 got worse with it: .* The old setting is back"):
+        Run(Autodetection, server).go()
+    assert server.daemonset["spec"] == before and not server.fails[PATH, dry_run]
 
 
 WEBHOOK = 'admission webhook "no.example" denied the request: not on Fridays (HTTP status 400)'

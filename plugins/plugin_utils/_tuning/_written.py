@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 from functools import partial
 from typing import NamedTuple
 
 from .._api import NoAnswerError
+from .._api._insist import FINAL
 from .._api._why import DENIED, HUNG
 from .._sweep._values import mapping, text
 
 MARK = "nodecare/before-%s"  # the annotation that holds what was there
 RIGHTS = "The rights that it takes are in docs/nodecare-repairer.yml"
-TRIES = 3  # to take back, where others write to the same object
+AGAIN_S, PAUSE_S = 60.0, 2.0  # for how long the API server is asked to put back what has made a node worse, and how often
 
 
 class RefusedError(Exception):
-    """Why nothing was written, and what to do about it."""
+    """Why nothing was written, and what to do about it; ``again`` where the same may succeed a moment later."""
+
+    again = False
 
 
 class Change(NamedTuple):
@@ -52,7 +56,7 @@ class Place:
         except NoAnswerError as error:
             if error.missing and hasattr(self.owner, "new"):
                 return None
-            raise RefusedError(_unread(error, self.owner)) from None
+            raise _again(RefusedError(_unread(error, self.owner)), error) from None
 
     def put(self, thing, after, pods, check):
         """Write these words, after the API server was asked whether it would take them."""
@@ -82,20 +86,27 @@ class Place:
         return Change(now, mark["before"], mark["pods"])
 
     def put_back(self, change):
-        """What this run has written, where a node got worse by it; also where somebody else writes to the same object."""
-        for left in reversed(range(TRIES)):
-            thing = self.read()
-            if self.owner.kept(thing, change.after) != change.after:
-                raise RefusedError("%s was changed meanwhile by somebody else, and is left as it is" % self.owner.words)
+        """What this run has written, where a node got worse by it; also where somebody else writes to the same object, or the API server is busy."""
+        end = time.monotonic() + AGAIN_S
+        while True:
             try:
-                if _none_before(change.before) and hasattr(self.owner, "new"):
-                    self._delete(thing, check=False)
-                else:
-                    self._write(thing, change.before, change.mark, check=False)
-                return
+                return self._put_back(change)
             except RefusedError as error:
-                if not left or not getattr(error, "again", False):
+                if not error.again or time.monotonic() + PAUSE_S >= end:
                     raise
+            time.sleep(PAUSE_S)
+
+    def _put_back(self, change):
+        thing = self.read()
+        now = self.owner.kept(thing, change.after)
+        if now == change.before:  # an answer was lost
+            return
+        if now != change.after:
+            raise RefusedError("%s was changed meanwhile by somebody else, and is left as it is" % self.owner.words)
+        if _none_before(change.before) and hasattr(self.owner, "new"):
+            self._delete(thing, check=False)
+        else:
+            self._write(thing, change.before, change.mark, check=False)
 
     def way_back(self, thing):
         """The command that undoes what an earlier run has written, if any."""
@@ -186,6 +197,9 @@ def _refusal(error, owner, dry):
         words = "no answer to the change of %s: %s. %s" % (owner.words, error.why, more)
     else:
         words = "the API server refuses this change of %s: %s. %s" % (owner.words, error.why, nothing)
-    refusal = RefusedError(words)
-    refusal.again = error.status == 409
+    return _again(RefusedError(words), error)
+
+
+def _again(refusal, error):
+    refusal.again = error.status not in FINAL
     return refusal
