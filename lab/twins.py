@@ -118,13 +118,13 @@ class Twin:
         self.daemon.start("unshare", "--net", "--mount", "--uts", "sh", "-c", BE, "sh", self.name, self.place, self.address, lower, *variables)
 
     def inside(self, *argv: str) -> list[str]:
-        inner = self.daemon.inner
-        if inner is None:
+        first = self.first()
+        if first is None:
             raise LabError("twin %s does not run; its last words:\n%s" % (self.name, self.daemon.last_words()))
-        return ["nsenter", "--target", str(inner), "--net", "--mount", "--pid", "--uts", "--root", "--wd", "env", "PATH=" + ENVIRONMENT["PATH"], *argv]
+        return ["nsenter", "--target", str(first), "--net", "--mount", "--pid", "--uts", "--root", "--wd", "env", "PATH=" + ENVIRONMENT["PATH"], *argv]
 
     def first(self) -> int | None:
-        """The first process of the twin's own PID namespace, which becomes calico-node's start-up."""
+        """The first process of the twin's own PID namespace, which becomes calico-node's start-up; none while others still make its place."""
         outer, inner = self.daemon.outer, self.daemon.inner
         try:
             return inner if outer and inner and os.readlink("/proc/%d/ns/pid" % outer) != os.readlink("/proc/%d/ns/pid" % inner) else None
@@ -147,7 +147,7 @@ class Twin:
 
     def established(self) -> int | None:
         """How many peers BIRD has a session with; None while the twin still makes itself a place to run in."""
-        if self.daemon.running and self.daemon.inner is None:
+        if self.daemon.running and self.first() is None:
             return None
         question = self.inside("birdcl", "-s", "/var/run/calico/bird.ctl", "show", "protocols")
         return subprocess.run(question, capture_output=True, text=True, check=False).stdout.count("Established")
