@@ -414,8 +414,9 @@ class Node:
         start = time.monotonic()
         unix = isinstance(address, str)
         chunks, size = [], 0
-        with socket.socket(socket.AF_UNIX if unix else _wire.family(address[0]), socket.SOCK_STREAM) as link:
-            try:
+        try:
+            # In here too: a kernel without IPv6 refuses the socket itself.
+            with socket.socket(socket.AF_UNIX if unix else _wire.family(address[0]), socket.SOCK_STREAM) as link:
                 link.settimeout(limit)
                 link.connect(self.at(address) if unix else tuple(address))
                 link.sendall(question)
@@ -431,18 +432,18 @@ class Node:
                     size += len(chunk)
                     if enough(chunk):
                         break
-            except ValueError as error:  # what came is not what was asked for
-                return Answer("answered", err=str(error), seconds=time.monotonic() - start), b""
-            except (socket.timeout, BlockingIOError) as error:  # the latter: a unix socket whose queue is full of clients that wait
-                seconds = time.monotonic() - start
-                why = "its queue of waiting connections is full" if isinstance(error, BlockingIOError) else "no answer within %g s" % round(limit, 1)
-                self.problem(what, why, "hung")
-                return Answer("hung", seconds=seconds), b""
-            except OSError as error:
-                if error.errno in DENIED:
-                    self._unseen(what, error)
-                state = "absent" if error.errno in ABSENT else "denied" if error.errno in DENIED else "refused"
-                return Answer(state, err=error.strerror or str(error), seconds=time.monotonic() - start), b""
+        except ValueError as error:  # what came is not what was asked for
+            return Answer("answered", err=str(error), seconds=time.monotonic() - start), b""
+        except (socket.timeout, BlockingIOError) as error:  # the latter: a unix socket whose queue is full of clients that wait
+            seconds = time.monotonic() - start
+            why = "its queue of waiting connections is full" if isinstance(error, BlockingIOError) else "no answer within %g s" % round(limit, 1)
+            self.problem(what, why, "hung")
+            return Answer("hung", seconds=seconds), b""
+        except OSError as error:
+            if error.errno in DENIED:
+                self._unseen(what, error)
+            state = "absent" if error.errno in ABSENT else "denied" if error.errno in DENIED else "refused"
+            return Answer(state, err=error.strerror or str(error), seconds=time.monotonic() - start), b""
         return Answer("answered", seconds=time.monotonic() - start), b"".join(chunks)
 
     # -- other machines ------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecare.kubernetes.plugins.module_utils import _grpc
+from ansible_collections.nodecare.kubernetes.plugins.module_utils import _grpc, _wire
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._node import Node
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes import AREAS, read
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _judge
@@ -114,6 +114,12 @@ def test_one_that_listens_on_the_loopback_of_ipv6_alone():
         threading.Thread(target=serve, daemon=True).start()
         said = Node(deadline=DEADLINE).http(("::1", server.getsockname()[1]), "/healthz")
     assert (said.state, said.code, said.out) == ("answered", 200, "ok")
+
+
+def test_a_kernel_without_ipv6_refuses_it(monkeypatch):
+    monkeypatch.setattr(_wire, "family", lambda _address: 99)  # a family that no kernel here has
+    node = Node(deadline=DEADLINE)
+    assert (node.http(("::1", 10248), "/healthz").state, node.problems) == ("refused", [])
 
 
 def test_one_that_only_greets_is_told_apart(root, listen):

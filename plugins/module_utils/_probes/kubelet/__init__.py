@@ -91,8 +91,8 @@ def healthz(node):
     host = "127.0.0.1" if host in ("0.0.0.0", "::", "localhost") else host
     answer = node.http((host, port), "/healthz")
     if answer.state == "refused" and this["variant"] in ("k3s", "rke2") and settings["from"]["healthz_address"] == "default":
-        host = "::1"  # they choose it themselves where the node's first address is one of IPv6
-        answer = node.http((host, port), "/healthz")
+        there = node.http(("::1", port), "/healthz")  # they choose it themselves where the node's first address is one of IPv6
+        host, answer = ("::1", there) if there.state != "refused" else (host, answer)
     return {"state": answer.state, "port": port, "address": host, "code": answer.code, "seconds": answer.seconds, "said": answer.out[:100]}
 
 
