@@ -22,6 +22,6 @@ class ActionModule(ActionBase):
         _spec, arguments = self.validate_argument_spec(ARGUMENTS)
         limit = task_vars.get("ansible_limit") or ""
         confirmed = None if self._task.check_mode else arguments["confirm"]
-        why = _awx.refusal(task_vars, limit, task_vars["groups"]["all"], confirmed)
+        why = _awx.refusal(task_vars, limit, task_vars["groups"], confirmed)
         result = {"changed": False, "job": _awx.job(task_vars), "limit": limit}
         return {**result, "failed": True, "msg": safe(why)} if why else result

@@ -16,6 +16,7 @@ from ..plugin_utils._collected import collected
 from ..plugin_utils._policy import PolicyError, policy
 from ..plugin_utils._report import diagnosis, words
 from ..plugin_utils._rules import RULES
+from ..plugin_utils._rules._rule import CLUSTER
 from ..plugin_utils._with_cluster import joined
 
 ARGUMENTS = {
@@ -58,7 +59,7 @@ class ActionModule(ActionBase):
         paths, broken = _report.write(report, os.path.abspath(arguments["path"]), arguments["formats"], saved)
         self._display.display("\n" + "\n".join("Report: %s" % path for path in paths.values()))
         fail_on = arguments["fail_on"] or ("never" if arguments["diagnose"] else "error")
-        return {**told, **_outcome(report, paths, broken, FAILING[fail_on])}
+        return {**told, **_outcome(report, found.nodes, paths, broken, FAILING[fail_on])}
 
     def _diagnosed(self, findings, symptom):
         causes = _diagnosis.diagnose(findings, symptom)
@@ -100,12 +101,12 @@ def _symptom(arguments, found):
     return {"pod": pod, "node": machine} if pod else {"node": machine}
 
 
-def _outcome(report, paths, broken, failing):
-    bad = [one for one in report["findings"] if one["status"] == "fail" and one["severity"] in failing]
-    result = {"changed": False, "summary": report["summary"], "paths": paths, "artifacts": _artifacts.of_report(report, paths)}
+def _outcome(report, hosts, paths, broken, failing):
+    bad = [one for one in report["findings"] if one["status"] in ("fail", "warn") and one["severity"] in failing]  # what warns is never an error
+    result = {"changed": False, "summary": report["summary"], "paths": paths, "artifacts": _artifacts.of_report(report, hosts, paths)}
     reasons = list(broken)
     if bad:
-        nodes = len({one["node"] for one in bad})
-        found = words.counted(len(bad), "finding")
-        reasons.append("%s on %d of %s must be put right before these nodes are used" % (found, nodes, words.counted(report["summary"]["nodes"], "node")))
+        ill, nodes = {one["node"] for one in bad} - {CLUSTER}, set(report["nodes"]) - {CLUSTER}
+        where = "on %d of %s" % (len(ill), words.counted(len(nodes), "node")) if ill else "about the cluster"
+        reasons.append("%s %s must be put right before these nodes are used" % (words.counted(len(bad), "finding"), where))
     return {**result, "failed": True, "msg": "; ".join(reasons)} if reasons else result

@@ -40,13 +40,16 @@ options:
     description:
       - Instead of what hosts have registered, report what other runs have written with O(save_facts=true), as if one run had read all nodes. These are
         the files C(facts.json), or directories below which they are. All facts are judged anew, so that nodes of different runs are compared, too.
-      - The runs must have had the same policy and choice of rules, and no node in common. What the hosts register is not looked at then, nor are O(policy),
-        O(checks) and O(exclude). Each host of the play that none of the runs knows is reported as not read.
+      - The runs must have had the same choice of rules, and no node in common. Each node is judged by its own policy; nodes are compared by that of the
+        play's first host. What the hosts register is not looked at then, nor are O(policy), O(checks) and O(exclude).
+      - Each host of the play that none of the runs knows is reported as not read.
     type: list
     elements: path
     default: []
   checks:
-    description: The rules among which those that compare nodes or ask the cluster are chosen, as in M(nodecare.kubernetes.node_check).
+    description:
+      - The rules among which those that compare nodes or ask the cluster are chosen, as in M(nodecare.kubernetes.node_check).
+      - What is chosen there does not count here. To have such a rule left out, leave it out in both.
     type: list
     elements: str
     default: ["*"]
@@ -77,7 +80,7 @@ options:
     default: false
   fail_on:
     description:
-      - From which severity on a failed rule makes the task fail.
+      - What makes the task fail. With V(error) these are rules that failed, with V(warning) those of the severity C(warning) and all that warned, too.
       - V(error), when it is not given; V(never) with O(diagnose=true), whose work it is to find something.
     type: str
     choices: [error, warning, never]

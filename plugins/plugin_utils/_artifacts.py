@@ -10,15 +10,16 @@ Later jobs of a workflow get these as variables that win over all others, so non
 from __future__ import annotations
 
 from ._report.words import natural
-from ._rules._rule import CLUSTER
+from ._rules._rule import COLLECTION, EVERYWHERE
 
 MOST = 100  # names in a list; its job's artifacts are one event, and AWX empties events of more than 700000 bytes
 
 
-def of_report(report, paths):
+def of_report(report, hosts, paths):
     """The counts, the nodes that fail, which playbook would repair which nodes, and where the report is.
 
-    ``nodecare_found_only_on`` is there where all of these repairs are of one node: what an event may have a repair asked for (docs/events.md).
+    ``nodecare_found_only_on`` is there where all of these repairs are of one of the hosts, and change no other node: what an event may have a repair
+    asked for (docs/events.md).
     """
     failing = {one["node"] for one in report["findings"] if one["status"] == "fail"}
     repairs = {}
@@ -26,8 +27,9 @@ def of_report(report, paths):
         if one["status"] in ("fail", "warn") and one["remedy"] and one["remedy"]["playbook"]:
             repairs.setdefault(one["remedy"]["playbook"], set()).add(one["node"])
     repaired = set().union(*repairs.values())
+    alone = len(repaired) == 1 and repaired <= set(hosts) and not any(name.removeprefix(COLLECTION) in EVERYWHERE for name in repairs)
     return {
-        **({"nodecare_found_only_on": min(repaired)} if len(repaired) == 1 and repaired != {CLUSTER} else {}),
+        **({"nodecare_found_only_on": min(repaired)} if alone else {}),
         "nodecare_found_summary": report["summary"],
         "nodecare_found_failing": _names(failing),
         "nodecare_found_repairs": {playbook: _names(nodes) for playbook, nodes in sorted(repairs.items())},

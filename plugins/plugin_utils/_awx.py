@@ -18,10 +18,10 @@ def job(variables):
     return _told(variables, "job_id")
 
 
-def refusal(variables, limit, hosts, confirmed=None):
+def refusal(variables, limit, groups, confirmed=None):
     """Why this run must not repair anything, in words; None where it may, as every run does that is no job of AWX.
 
-    ``hosts`` are all of the inventory. ``confirmed`` is what was typed to confirm the limit, None where nothing has to be.
+    ``groups`` are those of the inventory, each with its hosts. ``confirmed`` is what was typed to confirm the limit, None where nothing has to be.
     """
     if not job(variables):
         return None
@@ -30,7 +30,7 @@ def refusal(variables, limit, hosts, confirmed=None):
             "this job is one slice of the job template %s, and repairs nothing: what keeps two nodes from being away at once sees only the hosts of its own "
             "slice. Set the template's job slicing to 1 and launch it again (a workflow must not have a template's name, either)"
         ) % _told(variables, "job_template_name")
-    if too_wide(limit, hosts):
+    if too_wide(limit, groups):
         return "%s, and repairs nothing. Name the nodes that are meant, or their group, as the limit of the job" % (
             "this job's limit %r means every host of the inventory" % limit if (limit or "").strip() else "this job has no limit"
         )
@@ -40,19 +40,21 @@ def refusal(variables, limit, hosts, confirmed=None):
     return None
 
 
-def too_wide(limit, hosts):
+def too_wide(limit, groups):
     """Whether a limit leaves it open which nodes are meant: there is none, or a part of it stands for every host without being a group's name."""
     named = [part for part in split_host_pattern(limit or "") if part[0] not in "!&"]
-    return not named or any(_is_everything(part, hosts) for part in named)
+    return not named or any(_is_everything(part, groups) for part in named)
 
 
-def _is_everything(part, hosts):
+def _is_everything(part, groups):
     if part.startswith("@"):  # a file on the controller may hold anything
         return True
     name = re.sub(r"\[[-\d:]*\]$", "", part)
-    if name.startswith("~"):
-        return bool(hosts) and all(re.match(name[1:], host) for host in hosts)
-    return name == "all" or (bool(set(name) & set("*?[")) and all(fnmatch.fnmatch(host, name) for host in hosts))
+    if name.startswith("~") or set(name) & set("*?["):
+        meant = re.compile(name[1:] if name.startswith("~") else fnmatch.translate(name)).match
+        taken = {host for group, hosts in groups.items() for host in hosts if meant(host) or meant(group)}  # Ansible asks the groups' names, too
+        return taken >= set(groups["all"])
+    return name == "all"
 
 
 def _sliced(variables):

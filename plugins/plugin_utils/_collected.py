@@ -20,7 +20,7 @@ def collected(results, checked):
         if own not in seen:
             seen[own] = policy(result["policy"]) if result.get("policy") else checked
         policies[name] = seen[own]
-        findings.extend(result.get("findings") or [_lost(name, result, checked)])
+        findings.extend(result["findings"] if "findings" in result else [_lost(name, result, checked)])
     return nodes, policies, findings
 
 

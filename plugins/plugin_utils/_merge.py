@@ -16,9 +16,10 @@ from . import _cluster, _judge
 from ._policy import policy
 from ._report import BUNDLE
 from ._rules import RULES
+from ._rules._rule import CLUSTER
 
 FILE = "facts.json"
-SAME = {"policy": {}, "checks": ["*"], "exclude": []}  # what all runs must have been told alike; and what a bundle means that does not say
+SAME = {"checks": ["*"], "exclude": []}  # what all runs must have been told alike; and what a bundle means that does not say
 MISSING = "none of the runs that were put together has read it; see whether the run that was to do so came to its end"
 
 
@@ -54,21 +55,23 @@ def read(paths):
 
 
 def merged(bundles, expected=()):
-    """The runs as one. ``bundles`` are pairs of a name for people and a bundle; ``expected`` are nodes that one of them has to know."""
+    """The runs as one. ``bundles`` are pairs of a name for people and a bundle; ``expected`` are nodes that one of them has to know, in their order."""
+    expected = list(expected)
     told = {key: _alike(key, bundles) for key in SAME}
-    checked = policy(told["policy"], known_rules=list(RULES))
-    chosen = _judge.select(told["checks"], told["exclude"], checked)
     nodes = _facts(bundles)
-    policies = {name: own for _name, bundle in bundles for name, own in (bundle.get("policies") or {}).items()}
+    lost = list({one["node"]: one for _name, bundle in bundles for one in bundle.get("lost") or [] if one["node"] not in nodes}.values())
+    given = _first(expected, bundles).get("policy") or {}
+    checked = policy(given, known_rules=list(RULES))
+    chosen = _judge.select(told["checks"], told["exclude"], checked)
+    policies = {name: own for _name, bundle in bundles for name, own in _policies(bundle).items() if own != given}
     by = {name: policy(policies[name], known_rules=list(RULES)) if name in policies else checked for name in nodes}
-    lost = [one for _name, bundle in bundles for one in bundle.get("lost") or [] if one["node"] not in nodes]
     missing = sorted(set(expected) - set(nodes) - {one["node"] for one in lost})
     lost += [_judge.judge_lost(name, "node.unreadable", MISSING, checked) for name in missing]
     cluster = max((bundle["cluster"] for _name, bundle in bundles if bundle.get("cluster")), key=lambda one: _cluster.now(one) or 0, default=None)
     findings = [one for name, facts in nodes.items() for one in _judge.judge_node(name, facts, by[name], chosen)] + lost
     findings = _judge.judge_together(findings, nodes, by, chosen, checked, cluster)
     rest = {"policies": policies, "lost": lost, "checks": told["checks"], "exclude": told["exclude"]}
-    return Merged({**nodes, **dict.fromkeys(one["node"] for one in lost)}, findings, told["policy"], cluster, rest)
+    return Merged({**nodes, **dict.fromkeys(one["node"] for one in lost)}, findings, given, cluster, rest)
 
 
 def _below(path):
@@ -92,6 +95,10 @@ def _facts(bundles):
     for name, bundle in bundles:
         if not isinstance(bundle, dict) or bundle.get("schema") != BUNDLE or not isinstance(bundle.get("nodes"), dict):
             raise MergeError("%s are no facts that a run has saved (schema %s)" % (name, BUNDLE))
+        if CLUSTER in bundle["nodes"]:
+            raise MergeError(
+                "a node of %s is called %r, as findings about the whole cluster are: give its host another name and read it again" % (name, CLUSTER)
+            )
         twice = sorted(set(nodes) & set(bundle["nodes"]))
         if twice:
             raise MergeError("%s is in %s and in %s: leave out the older one" % (twice[0], origin[twice[0]], name))
@@ -100,8 +107,23 @@ def _facts(bundles):
     return nodes
 
 
+def _first(expected, bundles):
+    """The run that read the first of all hosts: by that one's policy a run that had read them all would have compared the nodes."""
+    for name in expected:
+        for _name, bundle in bundles:
+            if name in bundle["nodes"] or any(one["node"] == name for one in bundle.get("lost") or []):
+                return bundle
+    return bundles[0][1] if bundles else {}
+
+
+def _policies(bundle):
+    """{node: its own policy}, that of its run where it has none."""
+    own = bundle.get("policies") or {}
+    return {name: own.get(name, bundle.get("policy") or {}) for name in bundle["nodes"]}
+
+
 def _alike(key, bundles):
-    """What all runs were told; findings that were made by different measures are not put into one report."""
+    """What all runs were told; what was looked for in one and not in another is not put into one report."""
     values = [(name, bundle.get(key, SAME[key]) if isinstance(bundle, dict) else SAME[key]) for name, bundle in bundles]
     other = next((name for name, value in values if value != values[0][1]), None)
     if other:

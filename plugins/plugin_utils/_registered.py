@@ -5,7 +5,12 @@
 
 from __future__ import annotations
 
+from ansible.errors import AnsibleActionFail
+
+from ._rules._rule import CLUSTER
 from ._with_cluster import unread
+
+TAKEN = "a host of the inventory is called %r, which is what findings about the cluster as a whole are called: give that host another name" % CLUSTER
 
 
 def results(task_vars, variable):
@@ -16,6 +21,8 @@ def results(task_vars, variable):
     """
     hostvars = task_vars["hostvars"]
     for name in task_vars["ansible_play_hosts_all"]:
+        if name == CLUSTER:
+            raise AnsibleActionFail(TAKEN)
         result = hostvars.raw_get(name).get(variable)
         if isinstance(result, str):  # not registered, but made by a template
             result = hostvars[name].get(variable)

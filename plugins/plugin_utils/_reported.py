@@ -9,10 +9,9 @@ import json
 import os
 from collections import namedtuple
 
-from . import _judge
-from ._policy import PolicyError, policy
+from . import _judge, _merge
+from ._policy import PolicyError
 from ._report import BUNDLE, SCHEMA
-from ._rules import RULES
 from ._rules._rule import CLUSTER
 
 Reported = namedtuple("Reported", "findings names nodes cluster")  # names of all machines; {name: facts} and the cluster's where they were saved
@@ -26,7 +25,7 @@ class ReportError(ValueError):
 
 
 def read(path, given_policy):
-    """What a report found. Saved facts are judged again, by the policy that is given, else by their own."""
+    """What a report found. Saved facts are judged again, by the policy that is given, else each node by its own."""
     file = os.path.join(path, "report.json") if os.path.isdir(path) else path
     said = _json(file)
     if said.get("schema") == BUNDLE:
@@ -59,12 +58,15 @@ def _facts(saved):
 
 def _judged(saved, given_policy, file):
     nodes, cluster = _facts(saved)
+    lost = saved.get("lost") or []
+    if not isinstance(lost, list) or not all(map(_is_finding, lost)):
+        raise ReportError("%s is damaged: what it says of lost nodes are no findings. Make a new one" % file)
+    measure = {"policy": given_policy, "policies": {}} if given_policy else {}
     try:
-        checked = policy(given_policy or saved.get("policy"), known_rules=list(RULES))
-        findings = _judge.judge(nodes, dict.fromkeys(nodes, checked), _judge.select(policy=checked), checked, cluster)
-    except PolicyError as error:
+        found = _merge.merged([(file, {**saved, "nodes": nodes, "cluster": cluster, **measure})])
+    except (_judge.SelectionError, _merge.MergeError, PolicyError) as error:
         raise ReportError("%s: %s" % (file, error)) from None
-    return Reported(findings, sorted(nodes), nodes, cluster)
+    return Reported(found.findings, sorted(found.nodes), nodes, cluster)
 
 
 def _is_finding(one):

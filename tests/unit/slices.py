@@ -44,12 +44,13 @@ def _result(name, facts, own):
 
 def run(results, cluster=None):
     """What the action does with what the hosts of one run have registered: (its report, what it saves)."""
-    results, checked = list(results.items()), policy({}, known_rules=list(RULES))
+    results, given = list(results.items()), next(iter(results.values())).get("policy", {})  # as a play takes its first host's
+    checked = policy(given, known_rules=list(RULES))
     nodes, policies, alone = collected(results, checked)
     there = {name: one for name, one in nodes.items() if one}
     findings = _judge.judge_together(alone, there, policies, list(RULES), checked, cluster)
-    beside = _merge.beside(results, alone, nodes, {}, ["*"], [])
-    return _report.document(nodes, findings), json.loads(json.dumps(_report.bundle(nodes, {}, cluster, **beside)))
+    beside = _merge.beside(results, alone, nodes, given, ["*"], [])
+    return _report.document(nodes, findings), json.loads(json.dumps(_report.bundle(nodes, given, cluster, **beside)))
 
 
 def slices(results):

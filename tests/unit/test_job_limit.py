@@ -9,12 +9,13 @@ from checkout import ROOT
 from tables import table
 from test_awx_project import playbooks
 
-HOSTS = ["worker-1", "worker-2", "worker-3", "control-1"]
+WORKERS = ["worker-1", "worker-2", "worker-3"]
+GROUPS = {"all": [*WORKERS, "control-1"], "ungrouped": [], "workers": WORKERS, "control": ["control-1"], "kubernetes": [*WORKERS, "control-1"]}
 
 
 @pytest.mark.parametrize("case", table("gates/job-limit"), ids=lambda case: case["case"])
 def test_refusal(case):
-    why = _awx.refusal(case.get("job", {"awx_job_id": 5}), case["limit"], HOSTS, case.get("confirmed"))
+    why = _awx.refusal(case.get("job", {"awx_job_id": 5}), case["limit"], GROUPS, case.get("confirmed"))
     assert (why is None) is case.get("may", False), why
     assert case.get("says", "") in (why or "")
 

@@ -7,6 +7,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.nodecare.kubernetes.plugins.filter.merge_reports import merge_reports
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _merge
 from bench.judging import made_up_cluster
+from findings import finding
 from slices import LOST, STRICT, TWINS, fleet, merged_and_whole, registered, run, slices
 
 
@@ -48,8 +49,8 @@ REFUSED = {
     "no list": ({}, "needs a list of saved facts"),
     "a report": ([{"schema": "nodecare.report/1", "nodes": {}}], "number 1 are no facts that a run has saved"),
     "a node twice": ([bundle(["a", "b"]), bundle(["b"])], "b is in number 1 and in number 2: leave out the older one"),
-    "other policies": ([bundle(), bundle(["b"], policy=STRICT)], "number 1 and number 2 were judged by different policy"),
     "other checks": ([bundle(checks=["*"]), bundle(["b"], checks=["swap"])], "judged by different checks"),
+    "a host with the cluster's name": ([bundle(["a", "cluster"])], "give its host another name"),
     "a policy that is none": ([bundle(policy={"thresholds": {"no_such": 1}})], "policy.thresholds has no no_such"),
 }
 
@@ -59,6 +60,18 @@ def test_what_cannot_be_put_together_is_refused(name):
     given, says = REFUSED[name]
     with pytest.raises(AnsibleFilterError, match=says):
         merge_reports(given)
+
+
+def test_each_node_keeps_the_policy_of_its_own_run():
+    found = _merge.merged([("1", bundle(["b"], policy={"disable": ["swap"]})), ("2", bundle(["a", "c"], policies={"c": STRICT}))], ["a", "b", "c"])
+    assert (found.policy, found.beside["policies"]) == ({}, {"b": {"disable": ["swap"]}, "c": STRICT})
+    assert {one["node"] for one in found.findings if one["message"] == "disabled by policy"} == {"b"}
+
+
+def test_a_node_that_two_runs_could_not_reach_is_told_once():
+    lost = [finding("node.unreachable", "n9", message=why) for why in ("timed out", "refused")]
+    found = _merge.merged([("1", bundle(lost=lost[:1])), ("2", bundle(["b"], lost=lost[1:]))])
+    assert [one["message"] for one in found.findings if one["node"] == "n9"] == ["refused"]
 
 
 def test_files_are_found_below_directories(tmp_path):

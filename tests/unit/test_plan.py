@@ -227,6 +227,19 @@ def test_a_report_and_its_facts_tell_the_same(tmp_path):
     assert (nodes, others) == ({"a": Node(True, None), "b": Node(None, None)}, [])
 
 
+def test_saved_facts_are_judged_as_their_run_has_judged_them(tmp_path):
+    """Each node by its own policy, by the rules that were chosen, and with those that could not be reached."""
+    facts = {"schema": "nodecare.node/1", "taken": {}, "problems": []}
+    beside = {"policies": {"b": {"disable": ["swap"]}}, "exclude": ["host"], "lost": [_judge.judge_lost("c", "node.unreachable", "no route", policy({}))]}
+    (tmp_path / "facts.json").write_text(json_report.write_bundle(_report.bundle({"a": facts, "b": facts}, {}, None, **beside)))
+    own, given = (_reported.read(str(tmp_path / "facts.json"), said) for said in ({}, {"disable": ["links"]}))
+    for read, disabled in ((own, {("b", "swap")}), (given, {("a", "links"), ("b", "links")})):
+        assert {(one["node"], one["id"].split(".")[0]) for one in read.findings if one["message"] == "disabled by policy"} == disabled
+        assert not [one for one in read.findings if one["id"].startswith("host.")]
+        assert [one["id"] for one in read.findings if one["node"] == "c"] == ["node.unreachable"]
+        assert (read.names, sorted(read.nodes)) == (["a", "b", "c"], ["a", "b"])
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -235,6 +248,8 @@ def test_a_report_and_its_facts_tell_the_same(tmp_path):
         ("[]", "has the schema None"),
         ('{"schema": "nodecare.report/1", "findings": [], "nodes": []}', "is damaged"),
         ('{"schema": "nodecare.report/1", "findings": [{"id": "x"}], "nodes": {}}', "is damaged"),
+        ('{"schema": "nodecare.bundle/1", "nodes": {}, "lost": [{"node": "a"}]}', "is damaged"),
+        ('{"schema": "nodecare.bundle/1", "nodes": {}, "checks": ["no.such"]}', "matches no rule"),
         ('{"schema": "nodecare.bundle/1", "nodes": {}, "policy": {"thresholds": {"no_such": 1}}}', "policy.thresholds has no no_such"),
     ],
 )

@@ -116,6 +116,7 @@ SAMPLE = re.compile(r'(nodecare_[a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\\\|\\"|\\
 def test_prometheus_reads_each_line(made):
     text = _report.WRITERS["prometheus"][1](made)
     assert text.endswith("\n")
+    assert text.encode().decode() == text, "written with other escapes than Prometheus has"
     declared, seen = set(), set()
     for line in text[:-1].split("\n"):
         if line.startswith("#"):
@@ -148,10 +149,13 @@ def columns(line):
     return sum(0 if unicodedata.category(one) in ("Mn", "Me") else 2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in line)
 
 
+WIDE = "\u8282\u70b9" * 60  # a word of a command is never cut, however long
+
+
 def fits(text):
     for line in text.split("\n"):
         assert line.isprintable(), line
-        assert columns(line) <= 100, line
+        assert columns(line) <= 100 or WIDE in line, line
     return text
 
 
@@ -248,9 +252,26 @@ def test_names_fold(names, room, said):
 def test_a_wrapped_command_is_the_same_command(parts):
     command = " ".join(shlex.quote(part) for part in ["echo", *parts])
     lines = words.wrap_command(command, 60)
-    assert all(len(line) <= 60 for line in lines)
-    if not any(words.MORE in line for line in lines):
-        assert shlex.split(" ".join(line.removesuffix(" \\") for line in lines[:-1]) + " " + lines[-1]) == ["echo", *parts]
+    assert all(len(line) <= 60 or len(shlex.split(line.removesuffix("\\"))) == 1 for line in lines)
+    assert shlex.split(" ".join(line.removesuffix(" \\") for line in lines[:-1]) + " " + lines[-1]) == ["echo", *parts]
+
+
+@pytest.mark.parametrize("count", [2, 12, 50])
+def test_a_command_for_many_nodes_names_each_of_them(count):
+    nodes = ["worker-%02d.prod.example.org" % number for number in range(count)]
+    remedy = {"playbook": "nodecare.kubernetes.repair_swap", "vars": {}, "disruptive": False, "reboot": False, "manual": None}
+    made = report([finding(node=node, remedy=remedy) for node in nodes])
+    for said in (*(terminal.text(made, fancy=fancy) for fancy in (True, False)), _report.WRITERS["html"][1](made)):
+        assert "--limit" in said
+        assert ",".join(nodes) in said
+
+
+def test_a_command_that_is_too_long_for_a_terminal_is_left_to_the_page():
+    nodes = ["worker-%03d.prod.example.org" % number for number in range(200)]
+    remedy = {"playbook": "nodecare.kubernetes.repair_swap", "vars": {}, "disruptive": False, "reboot": False, "manual": None}
+    made = report([finding(node=node, remedy=remedy) for node in nodes])
+    assert "# too long for a terminal: see report.html" in fits(terminal.text(made))
+    assert ",".join(nodes) in _report.WRITERS["html"][1](made)
 
 
 def test_a_wrapped_remark_stays_a_remark():
@@ -281,6 +302,20 @@ def test_files_are_named_the_same_and_replaced_whole(tmp_path):
     assert sorted(path.name for path in (tmp_path / "deep" / "er").iterdir()) == ["junit.xml", "report.html", "report.json", "report.prom"]
     assert list(paths)[-1] == "html"
     assert json.loads(Path(paths["json"]).read_text())["summary"]["fail"] == 1
+
+
+def test_only_their_owner_reads_facts(tmp_path):
+    paths, _broken = _report.write(report([]), str(tmp_path), ["prometheus"], _report.bundle({}, {}))
+    assert {name: Path(path).stat().st_mode & 0o777 for name, path in paths.items()} == {"prometheus": 0o644, "facts": 0o600}
+
+
+def test_the_cluster_is_not_counted_as_a_node():
+    made = report([finding(node="n%d" % number, status="pass") for number in range(26)])
+    made = _report.document(dict.fromkeys(made["nodes"]), [*made["findings"], finding("cluster.unread", "cluster", "pass")])
+    assert all("26 nodes with nothing found" in terminal.text(made, fancy=fancy) for fancy in (True, False))
+    page = _report.WRITERS["html"][1](made)
+    assert "26 of 26 nodes" in page
+    assert "<li>cluster</li>" not in page
 
 
 def test_a_report_that_cannot_be_written_does_not_cost_the_others(tmp_path, monkeypatch):

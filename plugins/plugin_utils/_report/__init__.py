@@ -22,6 +22,7 @@ WRITERS = {  # the page for people comes last, so that its path is the last that
     "prometheus": ("report.prom", prometheus.write),
     "html": ("report.html", page.write),
 }
+PRIVATE = 0o600  # facts say much about the nodes
 SEVERITIES = ("error", "warning", "info")
 terminal_text = terminal.text
 
@@ -70,7 +71,7 @@ def write(report, directory, formats, facts=None):
     for name, file, writer, content in jobs:
         path = os.path.join(directory, file)
         try:
-            _replace(path, writer(content))
+            _replace(path, writer(content), *([PRIVATE] if content is facts else []))
             paths[name] = path
         except OSError as error:
             broken.append("cannot write %s: %s" % (path, error.strerror or error))
@@ -90,13 +91,13 @@ def write_plan(plan, directory):
     return path, None
 
 
-def _replace(path, text):
-    """A reader sees the old file or the new one, never half of one."""
+def _replace(path, text, mode=0o644):
+    """A reader sees the old file or the new one, never half of one. Others, such as node_exporter, read a report."""
     handle, draft = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".nodecare-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
-        os.chmod(draft, 0o644)
+        os.chmod(draft, mode)
         os.replace(draft, path)
     except BaseException:
         os.unlink(draft)

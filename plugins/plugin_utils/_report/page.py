@@ -19,6 +19,7 @@ from datetime import datetime, timezone
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from .._rules._rule import CLUSTER
 from . import groups
 from .terminal import EACH, WELL, headline
 from .words import MORE, NAMES, clip, fold, natural, safe
@@ -27,6 +28,7 @@ STATUSES = ("fail", "warn", "unknown", "pass", "skip")
 HERE = os.path.dirname(__file__)
 ROOM = 4 << 20  # bytes for the findings: a page of a thousand nodes still has to open
 LONGEST = 1500  # characters of a message or of its evidence
+LONGEST_COMMAND = 1 << 15  # half of one would be another command
 
 
 def write(report):
@@ -34,8 +36,8 @@ def write(report):
     style, script = _part("page.css"), _part("page.js")
     environment = Environment(autoescape=True, loader=FileSystemLoader(HERE), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     nodes = report["nodes"]
-    well = [name for name in nodes if nodes[name]["worst"] in WELL] if len(nodes) > EACH else []
-    ill = sorted(set(nodes).difference(well), key=lambda name: (STATUSES.index(nodes[name]["worst"]), natural(name)))
+    quiet = [name for name in nodes if nodes[name]["worst"] in WELL] if len(nodes) > EACH else []
+    ill = sorted(set(nodes).difference(quiet), key=lambda name: (STATUSES.index(nodes[name]["worst"]), natural(name)))
     return environment.get_template("page.html.j2").render(
         headline=headline(report).split("; ")[0],
         summary=report["summary"],
@@ -43,7 +45,7 @@ def write(report):
         taken=report["taken"] and [_time(report["taken"][end]) for end in ("from", "until")],
         areas=[safe(area) for area in (next(iter(nodes.values()))["areas"] if nodes else ())],
         rows_of_nodes=[(_name(name), _cells(name, nodes[name]["areas"], anchors)) for name in ill],
-        well=[_name(name) for name in well],
+        well=[_name(name) for name in quiet if name != CLUSTER],
         rows=rows,
         left_off=left_off,
         style=Markup(style),  # noqa: S704  # our own file
@@ -73,7 +75,7 @@ def _rows(findings):
 
 def _row(anchor, rule_id, status, message, findings):
     nodes = sorted(groups.nodes_of(findings), key=natural)
-    commands = [(_cut(command), ", ".join(cautions)) for command, cautions, _nodes in groups.commands(findings)]
+    commands = [(_whole(command), ", ".join(cautions)) for command, cautions, _nodes in groups.commands(findings)]
     evidence = findings[0]["evidence"] if status != "unknown" and len(nodes) == 1 else None
     row = {
         "anchor": anchor,
@@ -106,6 +108,10 @@ def _name(node):
 def _cut(text):
     text = safe(text[:LONGEST])
     return text if len(text) < LONGEST else text[: LONGEST - 1] + MORE
+
+
+def _whole(command):
+    return command if len(command) <= LONGEST_COMMAND else "# too long for a page: see the remedies in report.json"
 
 
 def _part(file):

@@ -50,4 +50,5 @@ def _labels(labels):
 
 
 def _escaped(value):
+    value = value.encode("utf-8", "backslashreplace").decode()  # a lone surrogate would cost the whole file
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -63,7 +63,7 @@ def _matrix(report):
     if len(shown) > ROWS:
         rest = "%s more with findings, see the other reports" % counted(len(shown) - ROWS, "node")
         shown = shown[:ROWS]
-    well = sum(node["worst"] in WELL for node in nodes.values())
+    well = sum(node["worst"] in WELL for name, node in nodes.items() if name != CLUSTER)
     if len(nodes) > EACH and well:
         rest = " and ".join(part for part in (rest, "%s with nothing found" % counted(well, "node")) if part)
     areas = list(next(iter(nodes.values()))["areas"])[:AREAS] if nodes else []

@@ -10,6 +10,7 @@ import re
 import unicodedata
 
 MORE = "\u2026"
+LONGEST_COMMAND = 2000  # on a terminal
 
 
 def safe(text):
@@ -64,13 +65,16 @@ def wrap(text, columns, most):
 
 
 def wrap_command(command, columns):
-    """A command in lines that fit and can be pasted together: broken only between words that no quotes hold together.
+    """A command in lines that can be pasted together: broken only between words that no quotes hold together.
 
-    A remark at its end is a remark on each of its lines.
+    They fit where no word is longer than a line: half a list of nodes would be another command. What is too long even so is left to the
+    other reports. A remark at its end is a remark on each of its lines.
     """
     words = re.findall(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\]|['"\\])+""", command)
     if width(command) <= columns:
         return [command]
+    if len(command) > LONGEST_COMMAND:
+        return ["# too long for a terminal: see report.html"]
     remark = words.index("#") if "#" in words else len(words)
     lines = _filled(words[:remark], columns - 2)
     return [line + " \\" for line in lines[:-1]] + lines[-1:] + ["# " + line for line in _filled(words[remark + 1 :], columns - 2)]
@@ -78,7 +82,7 @@ def wrap_command(command, columns):
 
 def _filled(words, columns):
     lines = [""] if words else []
-    for word in (clip(one, columns) for one in words):
+    for word in words:
         if lines[-1] and width(lines[-1]) + 1 + width(word) > columns:
             lines.append(word)
         else:
