@@ -8,10 +8,9 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from ..plugin_utils import _cluster
-from ..plugin_utils._calico._commands import KUBESPRAY
+from ..plugin_utils._calico._commands import ANNOTATIONS, KUBESPRAY
 from ..plugin_utils._report.words import safe
 from ..plugin_utils._rules.calico._here import Adviser, look_into
-from ..plugin_utils._rules.calico.registered import ANNOTATIONS
 from ..plugin_utils._sweep._values import text
 from ..plugin_utils._tuning import _action, _table
 from ..plugin_utils._tuning._rollout import WorseError
@@ -99,10 +98,18 @@ def _heres(known, arguments):
 
 
 def _families(heres, given):
-    """IPv4 always; IPv6 where it is asked for or looked for."""
-    looked_for = any(here.setting(6) and here.setting(6).detects for here in heres.values())
-    only = bool(given[6]) and not given[4] and not any(here.setting(4).detects or here.stored(4) for here in heres.values())
-    return [*([] if only else [4]), *([6] if given[6] or looked_for else [])]
+    """Those that are asked for or looked for. One that Calico is told to leave alone stays so; what is stored once, where nothing is said, does not."""
+    used = {family: bool(given[family]) or any(_looked_for(here, family) for here in heres.values()) for family in (4, 6)}
+    if not any(used.values()):
+        used[4] = all(here.setting(4).said != "none" for here in heres.values())
+    if not any(used.values()):
+        raise RefusedError("calico-node is told to look for no address (IP=none). Nothing was changed: say which method is to be set, as method or method6")
+    return [family for family in (4, 6) if used[family]]
+
+
+def _looked_for(here, family):
+    setting = here.setting(family)
+    return bool(setting and setting.detects) or (family == 4 and bool(here.stored(4)))
 
 
 def _chosen(heres, family, given, policy):

@@ -9,10 +9,13 @@ from types import SimpleNamespace
 import pytest
 import yaml
 from ansible_collections.nodecare.kubernetes.plugins.action.calico_autodetection import ActionModule as Autodetection
+from ansible_collections.nodecare.kubernetes.plugins.action.calico_autodetection import _families
 from ansible_collections.nodecare.kubernetes.plugins.action.calico_probes import ActionModule as Probes
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _lease
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._api import NoAnswerError
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._holder import Run as Who
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._rules.calico._here import look_into
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._tuning import _action, _written
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._tuning._owners import OwnerError
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._tuning._rollout import StuckError
@@ -259,6 +262,38 @@ def test_what_was_there_before_the_first_change_is_what_comes_back():
     assert server.method == "kubernetes-internal-ip"
     Run(Autodetection, server).go(state="as_before")
     assert server.daemonset["spec"] == before
+
+
+V6 = {"IP": "none", "IP6": "autodetect"}
+
+
+@pytest.mark.parametrize(
+    ("env", "given", "families"),
+    [
+        ({"IP": "autodetect"}, {}, [4]),
+        ({}, {}, [4]),
+        ({"IP": "autodetect", "IP6": "autodetect"}, {}, [4, 6]),
+        ({"IP": "autodetect"}, {6: "first-found"}, [4, 6]),
+        (V6, {}, [6]),
+        (V6, {4: "first-found"}, [4, 6]),
+        ({"IP": "none", "IP6": "none"}, {6: "first-found"}, [6]),
+    ],
+    ids=str,
+)
+def test_a_family_that_calico_is_to_leave_alone_stays_so(env, given, families):
+    assert _families({"w1": told(env)}, {4: "", 6: "", **given}) == families
+
+
+def test_nothing_is_switched_on_where_calico_looks_for_no_address():
+    with pytest.raises(RefusedError, match="say which method is to be set"):
+        _families({"w1": told({"IP": "none"})}, {4: "", 6: ""})
+
+
+def told(env):
+    """A node that Calico has registered nothing for, in a cluster whose calico-node has this environment."""
+    calico = {"install": {"kind": "manifest"}, "version": "3.31.0", "backend": "bird", "env": env}
+    node = {"name": "w1", "internal_ips": ["fd00::11"], "conditions": {}, "calico": {}}
+    return look_into({**facts("w1"), "cluster": {"calico": calico, "nodes": [node], "node": node}}, policy({}))
 
 
 def test_a_source_gives_way_to_a_value_and_comes_back():

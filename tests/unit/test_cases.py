@@ -10,7 +10,8 @@
   evidence: {swap.returns: {by: /etc/fstab line 3}}       # a part of that finding's evidence
   says: {swap.returns: "a part of the message"}
   by: {swap.returns: repair_swap}                         # the playbook that its remedy names; null where people have to do it
-  nodes: {n1: {facts: …}, …}   # several machines: each with tree, change, facts; want is then {n1: {…}}, and so may evidence, says and by be
+  does: {swap.returns: "a part of what its remedy says"}
+  nodes: {n1: {facts: …}, …}   # several machines: each with tree, change, facts; want is then {n1: {…}}, and so may evidence, says, by and does be
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES)
 def test_case(case, tmp_path):
     machines = case.get("nodes") or {"node": case}
-    want = case["want"] if "nodes" in case else {"node": case["want"]}
+    want = want_of(case)
     ids = sorted({rule_id for wanted in want.values() for rule_id in wanted})
     facts = {name: facts_of(machine, ids, tmp_path / name) for name, machine in machines.items()}
     known = policy(case.get("policy"), known_rules=list(RULES))
@@ -52,14 +53,20 @@ def test_case(case, tmp_path):
             assert expected is None or any(expected.items() <= one["evidence"].items() for one in shown), [one["evidence"] for one in shown]
             said = told(case, "says", name).get(rule_id)
             assert said is None or any(said in one["message"] for one in shown), [one["message"] for one in shown]
+            does = told(case, "does", name).get(rule_id)
+            assert does is None or any(does in one["remedy"]["manual"] for one in shown), [one["remedy"] for one in shown]
             playbooks = told(case, "by", name)
             assert rule_id not in playbooks or [playbooks[rule_id]] == [_plan.playbook_of(one["remedy"]) for one in shown], shown
+
+
+def want_of(case):
+    return case["want"] if "nodes" in case else {"node": case["want"]}
 
 
 def told(case, part, name):
     """What is expected of one machine, or of all alike."""
     table = case.get(part) or {}
-    return table.get(name, {}) if set(table) & set(case.get("nodes") or ()) else table
+    return table if set(table) <= {rule_id for wanted in want_of(case).values() for rule_id in wanted} else table.get(name, {})
 
 
 def facts_of(machine, ids, where):

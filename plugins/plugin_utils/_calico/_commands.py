@@ -11,6 +11,7 @@ import shlex
 from ._startup import NAMES
 
 FIELDS = {4: "nodeAddressAutodetectionV4", 6: "nodeAddressAutodetectionV6"}
+ANNOTATIONS = {4: "IPv4Address", 6: "IPv6Address"}  # below projectcalico.org/, of a Node
 KUBESPRAY = {4: "calico_ip_auto_method", 6: "calico_ip6_auto_method"}
 CANAL = {4: "ipAutoDetectionMethod", 6: "ip6AutoDetectionMethod"}
 ROLLS = "calico-node then restarts node by node"

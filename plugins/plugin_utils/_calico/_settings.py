@@ -80,9 +80,9 @@ def settings(policy, calico=None, nodes=None, node=None, other=None, internal=tu
     pod network that the machine has, ``internal`` gives the InternalIPs that it has or will have, and ``running`` is the
     environment of the calico-node that runs on it.
     """
-    if calico and (calico.get("install") or {}).get("kind") not in (None, "none"):
+    if calico and (calico.get("install") or {}).get("kind", "none") != "none":
         return _of_environment("the cluster", calico.get("env"), calico.get("backend"), calico.get("version") or policy[VERSION], node, internal)
-    if calico is None and nodes is None and running:
+    if running and (nodes is None if calico is None else calico.get("install") is None):  # what the cluster says was not read
         backend = running.get("CALICO_NETWORKING_BACKEND")
         return _of_environment(RUNNING, running, backend, policy[VERSION], node, internal)
     silence = _silence(policy, calico, nodes, other)
@@ -90,7 +90,7 @@ def settings(policy, calico=None, nodes=None, node=None, other=None, internal=tu
 
 
 def _silence(policy, calico, nodes, other):
-    if calico is None and nodes is not None:
+    if nodes is not None and (calico or {}).get("install") is None:
         return Silence("what the cluster says about Calico could not be read", unread=True)
     if calico is None and other:
         return Silence(OTHER % other)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from . import _locks
@@ -15,6 +16,8 @@ from ._workloads import CONTAINER, environment, image_version, node_container, p
 SIZES = {4: 26, 6: 122}  # of a block where the pool says nothing
 MESH_ASN = 64512
 PARTS = ("variant", "kubernetesProvider", "cni", "calicoNetwork", "nodeUpdateStrategy", "controlPlaneReplicas", "typhaAffinity", "flexVolumePath")
+ENTERPRISE = ("TigeraSecureEnterprise", "CalicoEnterprise")
+ENTERPRISE_IMAGE = re.compile(r"(^|/)(cnx-node|tigera/node)([:@]|$)")
 HELM = "meta.helm.sh/release-name"
 CATTLE = "objectset.rio.cattle.io/"  # RKE2 and k3s write it on what lies among their own manifests
 
@@ -59,6 +62,12 @@ def facts_of(daemonset, said):
         "probes": probes(container),
         "daemonset": workload(daemonset) if daemonset else None,
     }
+
+
+def is_enterprise(daemonset, operated):
+    """Calico Enterprise counts its releases by itself: its 3.19 is no Calico 3.19."""
+    variants = [text(operated, part, "variant") for part in ("spec", "status")] if operated else []
+    return any(one in ENTERPRISE for one in variants) or bool(ENTERPRISE_IMAGE.search(text(node_container(daemonset), "image")))
 
 
 def install(daemonset, operated, said, nodes, cluster_type):

@@ -110,8 +110,9 @@ class Cluster:
             return dict.fromkeys(fact.partition(".")[2] for fact in DAEMONSET)
         information = self._value("cluster_information") or {}
         facts = _calico.facts_of(daemonset, said)
-        facts["version"] = facts["version"] or text(information, "version")
-        facts["install"] = _calico.install(daemonset, self._value("installation"), said, self._value("nodes"), text(information, "type"))
+        operated = self._value("installation")
+        facts["version"] = "" if _calico.is_enterprise(daemonset, operated) else facts["version"] or text(information, "version")
+        facts["install"] = _calico.install(daemonset, operated, said, self._value("nodes"), text(information, "type"))
         if said.backend is None:
             source = said.env["CALICO_NETWORKING_BACKEND"]["from"]
             self._note("calico.backend", self.problems.get("calico.env") or _problem("CALICO_NETWORKING_BACKEND", "it comes from %s" % source))

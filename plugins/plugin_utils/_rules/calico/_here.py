@@ -83,6 +83,12 @@ class Here:
         """The settings of each family in which Calico looks for an address or keeps one."""
         return [one for one in (self._settings[0] or {}).values() if self._has_one(one)]
 
+    @property
+    def left_without(self):
+        """IPv4's setting where Calico is told to look for no address in any family, though it needs one."""
+        first = self.setting(4)
+        return [first] if first and first.routes and not self.families and not self.stored_elsewhere else []
+
     def _has_one(self, setting):
         return setting.said not in ("", "none") or setting.unknown or self.stored(setting.family) or (setting.family == 4 and setting.said == "")
 

@@ -85,9 +85,10 @@ class Member:
         peers = filter(None, map(_cluster.address, re.split(r"[,\s]+", match.group(1)))) if match else ()
         return dict.fromkeys(peers, Session(False, "", ""))
 
-    def has(self, other):
-        """Whether a session with that node is up, seen from here."""
-        return any(address in self.sessions and self.sessions[address].up for address in (*other.registered.values(), *other.internal))
+    def has(self, other, family=None):
+        """Whether a session with that node is up, seen from here; in one family only, or in any."""
+        addresses = [one for one in (*other.registered.values(), *other.internal) if family in (None, one.version)]
+        return any(address in self.sessions and self.sessions[address].up for address in addresses)
 
     @cached_property
     def silent(self):

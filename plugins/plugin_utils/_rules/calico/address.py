@@ -10,6 +10,7 @@ from ..._calico._settings import ENFORCES
 from .._rule import across, by_hand, fail, passed, proven, rule, skip, unknown, warn
 from ._here import NEEDS, USES, Adviser, candidates, look_at, taken
 
+NOTHING_FOUND = "Couldn't autodetect"  # the log of calico-node
 TOOLS = (*USES, "links.docker", "links.podman")
 
 
@@ -140,6 +141,11 @@ def _none(here, setting, adviser):
     if said["unknown"]:
         return unknown("cannot foresee the IPv%d address: %s" % (setting.family, said["unknown"]))
     evidence = {**_evidence(here, setting, said, here.wanted(setting.family)), "log": said["log"][-4:]}
+    if said["crash"] and here.stored_elsewhere and any(NOTHING_FOUND in line for line in said["log"]):
+        if not setting.detects:
+            return unknown("%s finds no address here, and whether one is stored for this node was not read" % setting.words, **evidence)
+        message = "%s finds no address here, and would end unless one is stored for this node, which was not read" % setting.words
+        return warn(message, _otherwise(here, setting, adviser), **evidence, **adviser.evidence(here, setting))
     if said["crash"]:
         message = "%s would end on this node with exit code 1; its log would say: %s" % (setting.words, said["crash"]["message"])
         return fail(message, _otherwise(here, setting, adviser), **evidence, **adviser.evidence(here, setting))
@@ -150,7 +156,12 @@ def _none(here, setting, adviser):
 
 
 def _otherwise(here, setting, adviser):
-    """No method finds an IPv6 address where there is none."""
+    """No method finds an IPv6 address where there is none, and none is asked where Calico is told to look for nothing."""
+    if setting.said == "none":
+        return by_hand(
+            "set IP=autodetect in calico-node's environment, or IP6=autodetect where the nodes have IPv6 only; with the operator: name a method in"
+            " spec.calicoNetwork.nodeAddressAutodetectionV4 or V6 of the Installation"
+        )
     if setting.family == 6 and not any(is_global_unicast(one.ip) for link in here.host.links for one in link.of(6)):
         return by_hand("give this node an IPv6 address, or take IP6=autodetect out of calico-node's environment")
     return adviser.remedy(here, setting)
@@ -167,7 +178,7 @@ def _alone(judge, facts, more=()):
 
 def _verdicts(judge, here, adviser, more):
     found = []
-    for setting in here.families:
+    for setting in here.families or (here.left_without if judge is _none else ()):
         found.append(unknown(setting.unknown) if setting.unknown else judge(here, setting, adviser, *more))
     return found
 

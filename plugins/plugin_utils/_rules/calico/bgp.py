@@ -9,6 +9,7 @@ import re
 from typing import NamedTuple
 
 from ... import _cluster
+from ..._calico._commands import ANNOTATIONS
 from .._rule import across, by_hand, fail, passed, skip, unknown, warn
 from ..cluster import GONE
 from ._sessions import COMPLAINT, NO_BIRD, Member
@@ -24,7 +25,7 @@ REMEDIES = {
     "address_twice": by_hand(
         "on %(node)s: ip -brief address show to %(address)s  # the node that lacks it needs another method: see calico.registered_wrong_address"
     ),
-    "not_on_node": by_hand("kubectl annotate node %(kubernetes_node)s projectcalico.org/IPv4Address- && " + RESTART),
+    "not_on_node": by_hand("kubectl annotate node %(kubernetes_node)s projectcalico.org/%(annotation)s- && " + RESTART),
     "wrong_address": by_hand("set the method that calico.registered_wrong_address of %(node)s names, then: " + RESTART),
     "lacked_by_most": LISTENS,
     "no_session": LISTENS,
@@ -114,7 +115,7 @@ def _missing(members, owners):
             if session.up or member.settling:
                 continue
             others = [of for of in owners.get(address, ()) if of != name]
-            lacking += [Lack(name, of, address, session) for of in others if not members[of].settling and not members[of].has(member)]
+            lacking += [Lack(name, of, address, session) for of in others if not members[of].settling and not members[of].has(member, address.version)]
             if not others:
                 strange.setdefault(name, []).append(address)
     return lacking, strange
@@ -252,6 +253,7 @@ def _ill(member, signs, lacks):
     told = [lack for lack in lacks if lack.of == member.name] or lacks
     message = "%s; so it has no BGP session with %s%s" % (words, _cluster.listed(others), _heard(member, told))
     evidence = {**_about(member), "because": first.because, "signs": [sign.because for sign in signs], "lacked_by": others, **_session(told[0])}
+    evidence["annotation"] = ANNOTATIONS[told[0].address.version]
     return fail(message, REMEDIES[first.because], **evidence)
 
 
@@ -269,13 +271,10 @@ def _way(member, lacks, members):
     own = " (%s)" % str(first.session) if str(first.session) else ""
     message = "it has no BGP session with %s%s, and neither end stands out: the way between them may be closed for TCP 179" % (_cluster.listed(others), own)
     # The end with the greater address, by its letters, calls the other.
-    called, caller = sorted((first.by, first.of), key=lambda name: _own(members[name]))
+    own_addresses = {name: str(members[name].registered.get(first.address.version, "")) for name in (first.by, first.of)}
+    called, caller = sorted(own_addresses, key=own_addresses.get)
     evidence = {**_about(member), "because": "way", "lacked_by": others, **_session(first)}
-    return fail(message, REMEDIES["way"], **{**evidence, "from": caller, "address": _own(members[called]) or str(first.address)})
-
-
-def _own(member):
-    return str(next(iter(member.registered.values()), ""))
+    return fail(message, REMEDIES["way"], **{**evidence, "from": caller, "address": own_addresses[called] or str(first.address)})
 
 
 def _stranger(member, address, members):
@@ -283,7 +282,8 @@ def _stranger(member, address, members):
     session = member.sessions[address]
     evidence = {**_about(member), "address": str(address), "state": session.state, "info": session.info}
     heard = " (%s)" % str(session) if str(session) else ""
-    peer = next((one for one in (_bgp(member).get("peers") or []) if _cluster.address(re.sub(r":\d+$", "", str(one.get("peer_ip") or ""))) == address), None)
+    bgp = (member.cluster.get("calico") or {}).get("bgp")
+    peer = next((one for one in (bgp or {}).get("peers") or [] if _peer_address(one) == address), None)
     if peer:
         views = [one.sessions[address].up for one in members.values() if address in one.sessions]
         others = "; %d of %d nodes have one" % (sum(views), len(views)) if len(views) > 1 else ""
@@ -295,18 +295,25 @@ def _stranger(member, address, members):
         where = "no node has registered it by now; it is an address of %s" % _cluster.listed(holders)
     else:
         unread = sum(one.held is None for one in members.values())
-        where = "no node has registered it, none of the links that were read holds it, and no BGPPeer names it: its Node is gone"
+        where = "no node has registered it, none of the links that were read holds it"
+        where += ", and no BGPPeer names it: its Node is gone" if bgp is not None else "; whether a BGPPeer names it was not read"
         where += "; the links of %d nodes were not read" % unread if unread else ""
     verdict = fail if member.complaint else warn
     message = "its BIRD has a peer %s%s that is nobody's: %s" % (address, heard, where)
     return verdict(message, REMEDIES["stale_peer"], because="nobody", held_by=holders[:4], **evidence)
 
 
+def _peer_address(peer):
+    """A BGPPeer names it with a port or without: 10.0.0.1:1790, fd00::1, [fd00::1]:1790."""
+    said = re.fullmatch(r"\[(.*)\](?::\d+)?|([^:]*)(?::\d+)?|(.*)", str(peer.get("peer_ip") or ""))
+    return _cluster.address(next((one for one in said.groups() if one), ""))
+
+
 def _well(member, missing, members):
     if missing:
         return passed("it has no session with %s, but the fault is there" % _cluster.listed(sorted(missing)), lacks=sorted(missing))
     if member.told is not None:
-        return passed("its %d BGP sessions are established" % len(member.sessions) if member.sessions else "it has no BGP peer")
+        return _by_its_own_words(member)
     if member.settling:
         return skip("its calico-node has just started")
     others = sum(other.has(member) for other in members.values())
@@ -317,8 +324,14 @@ def _well(member, missing, members):
     return unknown("its BIRD was not read; that calico-node is Ready takes one session only")
 
 
-def _bgp(member):
-    return (member.cluster.get("calico") or {}).get("bgp") or {}
+def _by_its_own_words(member):
+    up, all_of_them = sum(one.up for one in member.sessions.values()), len(member.sessions)
+    if up == all_of_them:
+        return passed("its %d BGP sessions are established" % up if up else "it has no BGP peer")
+    if member.settling:
+        return skip("its calico-node has just started")
+    words = "%d of its %d BGP sessions are established; of the others an end has just started, or has one" % (up, all_of_them)
+    return passed(words) if up else skip(words)
 
 
 def _about(member):

@@ -15,9 +15,9 @@ from .._rule import by_hand, fail, passed, repaired_by, rule, skip, unknown, war
 
 SPARE = threshold("calico_start_spare", 1.5, "So many times the time that calico-node's start-up is foreseen to take should pass before its probe kills it.")
 
-BY_OPERATOR = by_hand(
-    "kubectl patch installation default --type merge -p %(patch)s"
-    "  # the operator has this field since 1.43; an older one lets nobody change a probe: bring an API server nearer to the node",
+BY_OPERATOR = by_hand(  # no patch of the Installation: it would replace what else is said of the DaemonSet's containers
+    "ansible-playbook nodecare.kubernetes.repair_probes"
+    "  # an operator has the field for this since 1.43; an older one lets nobody change a probe: bring an API server nearer to the node",
     disruptive=True,
 )
 BY_MANIFEST = by_hand(
@@ -40,7 +40,9 @@ def liveness_budget(servers, calico, nodes, etcd, node, policy):
     without an error. The time is foreseen from the latency that this node measures. Where an answer takes two seconds,
     start-up even gives up by itself, whatever the probes allow.
     """
-    if (calico.get("install") or {}).get("kind") in (None, "none"):
+    if calico.get("install") is None:
+        return unknown("the cluster's DaemonSets were not read")
+    if calico["install"].get("kind") == "none":
         return skip("Calico is not installed in this cluster")
     waits = patience(calico.get("probes"))
     if waits is None:
@@ -167,12 +169,12 @@ def _numbers(one):
 
 
 def _advice(one, spare):
-    """What of the probe would do, and the patch that says so."""
+    """What of the probe would do, and the patch of the DaemonSet that says so where nobody puts it back."""
     failures, delay = would_do(one.takes(one.usual), one.waits, spare)
     patch = {"spec": {"template": {"spec": {"containers": [{"name": "calico-node", **setting(one.waits.by, failures, delay)}]}}}}
     namespace, name = daemonset(one.calico)
-    patch = {"spec": {"calicoNodeDaemonSet": patch}} if _by_operator(one.calico) else patch
-    return {"failures": failures, "delay": delay, "namespace": namespace, "daemonset": name, "patch": json.dumps(patch)}
+    advice = {"failures": failures, "delay": delay, "namespace": namespace, "daemonset": name}
+    return advice if _by_operator(one.calico) else {**advice, "patch": json.dumps(patch)}
 
 
 def is_changeable(calico):

@@ -31,11 +31,19 @@ def method_not_effective(calico, nodes, _node, _processes, policy):
     known, silence = settings(policy, calico, nodes, internal=lambda: ["its InternalIP"])
     if silence or known[4].by != "the cluster":
         return (unknown if silence and silence.unread else skip)(silence.why if silence else "the cluster has no Calico")
-    found = []
+    found, looked_for = [], [setting for setting in known.values() if setting.detects]
     for setting in known.values():
-        found += [unknown(setting.unknown)] if setting.unknown else [*_by_operator(calico, setting), *_by_ip(calico, nodes, setting)]
+        if setting.unknown:
+            found.append(unknown(setting.unknown))
+        else:
+            found += [*_by_operator(calico, setting), *([] if _is_off(setting, looked_for) else _by_ip(calico, nodes, setting))]
     found += _not_rolled_out(calico)
     return found or passed("calico-node looks for the address by %s" % (known[4].method or "first-found") if known[4].detects else "no method is set")
+
+
+def _is_off(setting, looked_for):
+    """Whether this family is not wanted and the other one is: a template such as kubespray's writes the method for both all the same."""
+    return setting.said == "none" and bool(looked_for)
 
 
 @across("calico.method_not_effective")
@@ -121,13 +129,19 @@ def _by_ip(calico, nodes, setting):
         return
     if setting.said == "" and setting.family == 4 and other:
         message = "%s is set, but IP is not autodetect: what is registered is kept on %s" % (setting.method, shown)
-        yield fail(message, _set(setting.method, setting, calico), **evidence)
+        yield fail(message, _set(_written(calico, setting), setting, calico), **evidence)
     elif setting.said not in ("", "autodetect"):
         message = "%s is set, but %s=%s: the method is never asked" % (setting.method, name, setting.said)
-        yield warn(message, _set(setting.method, setting, calico), **evidence)
+        yield warn(message, _set(_written(calico, setting), setting, calico), **evidence)
     elif setting.detects and other:
         message = "%s is set, but %s keeps another address: its calico-node runs with the old method, or finds nothing by this one" % (setting.method, shown)
         yield fail(message, by_hand(_text(_restart(calico, other[0])) + "  # one node at a time", disruptive=True), **evidence)
+
+
+def _written(calico, setting):
+    """The method as the environment has it, in which a node's own address is still a variable."""
+    said = (calico.get("env") or {}).get(NAMES[setting.family] + "_AUTODETECTION_METHOD")
+    return said if isinstance(said, str) else setting.method
 
 
 def _fits(registered, setting, node):

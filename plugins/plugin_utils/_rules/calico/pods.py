@@ -47,11 +47,15 @@ def overloaded_node(nodes, policy):
     killed. Restarting the pod does not help; taking the load away does.
     """
     killed = {name: _killed(node, cluster, policy) for name, (node, cluster, _load, _logs) in nodes.items()}
+    said = {
+        name: unknown("the cluster's pods or their events were not read")
+        for name, (node, cluster, _load, _logs) in nodes.items()
+        if _is_unread(node, cluster, policy)
+    }
     if not any(killed.values()):
-        return {}
+        return said
     loads = {name: load for name, (_node, _cluster, load, _logs) in nodes.items() if load}
     found, _left_out = standings(loads, policy)
-    said = {}
     for name, (pod, line) in ((name, one) for name, one in killed.items() if one):
         _node, cluster, load, logs = nodes[name]
         saturated = causes(("load.saturated",), {"load": load or {}}, policy)
@@ -66,14 +70,25 @@ def overloaded_node(nodes, policy):
 
 def _killed(node, cluster, policy):
     """(its calico-node, what the kubelet said) where a liveness probe ended it lately."""
-    pod = _cluster.pod_of(node)
-    main = _cluster.container(pod) if pod else None
-    last = (main or {}).get("last") or {}
-    if not main or not (_cluster.younger(cluster, last.get("until"), policy[LATELY]) or main.get("reason") == "CrashLoopBackOff"):
+    pod = _ended_lately(node, cluster, policy)
+    if not pod:
         return None
     said = [one["message"] for one in _cluster.events(node, pod) if KILLED.search(one.get("message") or "")]
     refused = [line for line in said if REFUSED.search(line)]
     return (pod, (refused or said)[0]) if said else None
+
+
+def _ended_lately(node, cluster, policy):
+    """Its calico-node, where that was started anew a short while ago."""
+    pod = _cluster.pod_of(node)
+    main = _cluster.container(pod) if pod else None
+    last = (main or {}).get("last") or {}
+    return pod if main and (_cluster.younger(cluster, last.get("until"), policy[LATELY]) or main.get("reason") == "CrashLoopBackOff") else None
+
+
+def _is_unread(node, cluster, policy):
+    """Whether nobody knows if a probe has ended its calico-node."""
+    return node.get("pods") is None or (node.get("events") is None and _ended_lately(node, cluster, policy) is not None)
 
 
 def _starved(pod, line, why, remedy, cluster, logs):

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from ... import _cluster
 from ..._addresses import network_of
-from ..._calico._commands import daemonset
+from ..._calico._commands import ANNOTATIONS, daemonset
 from ..._calico._host import parsed_either
 from ..._calico._settings import ENFORCES
 from ..._declared import threshold
@@ -19,7 +19,6 @@ from ._here import NEEDS, USES, Adviser, candidates, look_at, taken
 
 STALE = threshold("calico_stale_hours", 24.0, "Hours for which a Node that no machine of the run stands for may be NotReady before it counts as left over.")
 FAMILIES = (4, 6)
-ANNOTATIONS = {4: "IPv4Address", 6: "IPv6Address"}
 
 
 @across(
