@@ -23,6 +23,7 @@ NAMED = (
     ("lxc", r"lxcbr\d+$"),
 )
 CONTAINER_PORTS = ("veth", "tun")
+MULTUS = {"multus", "multus-shim"}  # which does the work itself, and which hands it to a daemon
 
 
 def uplinks(link):
@@ -61,11 +62,27 @@ def cni_files(facts):
 
 
 def current(facts):
-    """Bridges of the pod network that the runtime takes: the first valid file of each directory."""
-    firsts = [first(directory) for directory in (facts.get("cni") or {}).get("directories", [])]
-    return {bridge for conf in firsts if conf and not re.search("nerdctl|podman", conf["file"]) for bridge in conf.get("bridges", [])}
+    """Bridges of the pod network that the runtime takes."""
+    confs = [conf for directory in (facts.get("cni") or {}).get("directories", []) for conf in behind(directory)]
+    return {bridge for conf in confs if not re.search("nerdctl|podman", conf["file"]) for bridge in conf.get("bridges", [])}
 
 
 def first(directory):
     """The CNI configuration that a runtime takes: the first valid file in the order of their names."""
     return next((conf for conf in directory["files"] if not conf.get("broken")), None)
+
+
+def behind(directory):
+    """The configurations by which pods get their network: the first one, or behind multus the one that it names, and where it names none of them all."""
+    taken = first(directory)
+    if taken is None:
+        return []
+    if not MULTUS & set(taken["types"]):
+        return [taken]
+    return named(directory) or [conf for conf in directory["files"] if not conf.get("broken")]
+
+
+def named(directory):
+    """The configuration to which multus hands over: told by its network's name, or by its file as multus' own pod sees it, below /host."""
+    name = (first(directory) or {}).get("delegate", "").rpartition("/")[2]
+    return [conf for conf in directory["files"] if name and not conf.get("broken") and name in (conf["file"], conf["name"])]

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from ..module_utils._bridges import POD_NETWORK, current, first, owner_of, uplinks
+from ..module_utils._bridges import MULTUS, POD_NETWORK, behind, current, owner_of, uplinks
 from ._addresses import ip_of
 from ._calico._host import is_global_unicast
 from ._calico._versions import VersionError, passes_over, passes_over_since, version
 
 UNKNOWN = (3, 24, 6)
 ALWAYS = "3.2"
+PERHAPS_CALICO = {"calico", "loopback"} | MULTUS  # what multus hands over to may be Calico where its file does not tell
 
 
 def stray_bridges(facts):
@@ -50,8 +51,8 @@ def stray_bridges(facts):
 
 def other_network(cni):
     """The name of the pod network of a node in a cluster whose network is not Calico, and so chooses no address in Calico's way."""
-    taken = [first(directory) for directory in cni["directories"]] if cni and cni["joined"] and not cni.get("unread") else []
-    others = [conf["name"] or conf["file"] for conf in taken if conf and not {"calico", "multus", "loopback"} & set(conf["types"])]
+    taken = [behind(directory) for directory in cni["directories"]] if cni and cni["joined"] and not cni.get("unread") else []
+    others = [confs[0]["name"] or confs[0]["file"] for confs in taken if confs and not any(PERHAPS_CALICO & set(conf["types"]) for conf in confs)]
     return others[0] if others and len(others) == len(taken) else None
 
 

@@ -9,13 +9,14 @@ import fnmatch
 import re
 from functools import lru_cache
 
+from ...module_utils._bridges import MULTUS, POD_NETWORK, first, named
 from .._addresses import interface_of, network_of
 from .._calico._host import network as pool_network
 from .._calico._methods import limits
 from .._calico._re2 import Refused, Untold
 from .._calico._settings import OTHER, settings
 from .._calico._settings import VERSION as CALICO
-from .._links import ALWAYS, POD_NETWORK, candidates, choosable, first, ignored, other_network, stray_bridges
+from .._links import ALWAYS, candidates, choosable, ignored, other_network, stray_bridges
 from .._same import Same
 from ._rule import by_hand, fail, passed, proven, repaired_by, rule, skip, warn
 
@@ -309,7 +310,7 @@ POD_NETWORKS = {
     "ovn-kubernetes": ({"ovn-k8s-cni-overlay"}, r"ovn-k8s-"),
 }
 OF_THE_CLUSTER = r"kube-ipvs|nodelocaldns"  # kube-proxy's and node-local-dns's
-COMPANIONS = {"loopback", "portmap", "bandwidth", "tuning", "host-local", "firewall", "multus", "dnsname", "sbr"}
+COMPANIONS = {"loopback", "portmap", "bandwidth", "tuning", "host-local", "firewall", "dnsname", "sbr"} | MULTUS
 
 
 @rule("links.cni_leftovers", "An earlier pod network left something behind", severity="warning", needs=("links.present", "links.cni"))
@@ -358,7 +359,9 @@ def _current(directory):
     taken = first(directory)
     if taken is None:
         return set()
-    confs = directory["files"] if "multus" in taken["types"] else [taken]
+    if taken.get("delegate") and not named(directory):
+        return set(POD_NETWORKS)  # only multus knows
+    confs = directory["files"] if MULTUS & set(taken["types"]) else [taken]  # any of them may be a second network's
     found = {name for conf in confs for name, (types, _links) in POD_NETWORKS.items() if types & set(conf.get("types", []))}
     if any("calico" in conf.get("types", []) and "host-local" in conf.get("ipam", []) for conf in confs):
         found.add("flannel")  # canal: calico's policy on flannel's network
@@ -370,7 +373,7 @@ def _current(directory):
 def _needs_bridge(cni):
     """Whether the configuration that is taken makes cni0 or cbr0 itself."""
     taken = [first(directory) for directory in cni["directories"]] if cni["joined"] else []
-    return any(conf and {"bridge", "flannel", "multus"} & set(conf["types"]) for conf in taken)
+    return any(conf and ({"bridge", "flannel"} | MULTUS) & set(conf["types"]) for conf in taken)
 
 
 def _files(directory, joined):
@@ -390,7 +393,7 @@ def _files(directory, joined):
         ]
     taken = first(directory)
     for conf in ours:
-        if conf is not taken and "multus" not in taken["types"]:
+        if conf is not taken and not MULTUS & set(taken["types"]):
             found.append(
                 warn(
                     "%s/%s (%s) lies beside %s (%s), which the runtime takes because it comes first by name"

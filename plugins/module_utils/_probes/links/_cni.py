@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import socket
 
+from ..._bridges import MULTUS
 from ..kubelet._settings import kubeconfigs
 from . import _netlink
 
@@ -37,12 +38,14 @@ def _file(node, path, name):
     plugins = list(_plugins(said))
     if not plugins:
         return {"file": name, "broken": True}
+    delegate = next((one["clusterNetwork"] for one in plugins if str(one.get("type")) in MULTUS and one.get("clusterNetwork")), None)
     return {
         "file": name,
         "name": str(said.get("name") or "")[:128],
         "types": _texts(one.get("type") for one in plugins),
         "ipam": _texts(one["ipam"].get("type") for one in plugins if isinstance(one.get("ipam"), dict)),
         "bridges": _texts(one.get("bridge") for one in plugins),
+        **({"delegate": str(delegate)[:256]} if delegate else {}),
     }
 
 

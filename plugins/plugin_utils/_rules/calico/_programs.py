@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
+from ....module_utils._bridges import behind
 from ... import _cluster
-from ..._links import first
 
 NODE = ("calico-node", "calico", "calico-felix")
 WITHOUT_BGP = ("vxlan", "none")
@@ -30,7 +30,7 @@ def chosen(cni):
     """Whether the runtime takes Calico's CNI configuration; not denied where the files may not be read."""
     if cni is None or cni.get("unread"):
         return True
-    return any("calico" in (first(one) or {}).get("types", ()) for one in cni["directories"])
+    return any("calico" in conf["types"] for one in cni["directories"] for conf in behind(one))
 
 
 def felix_age(processes):
