@@ -94,9 +94,11 @@ cluster:
       elements: dict
       sample: [{"kind": "Pod", "name": "calico-node-7w8jl", "reason": "Unhealthy", "message": "Liveness probe failed"}]
     calico:
-      description: Who installed Calico, its version, environment, probes and roll-out, and what its resources say.
+      description:
+        - Who installed Calico, its version, environment, probes and roll-out, and what its resources say.
+        - C(bgp.port) is the port on which BIRD listens, C(bgp.ports) has those nodes on which it is another.
       type: dict
-      sample: {"install": {"kind": "manifest"}, "version": "3.31.0", "backend": "bird"}
+      sample: {"install": {"kind": "manifest"}, "version": "3.31.0", "backend": "bird", "bgp": {"mesh": true, "asn": 64512, "port": 179, "ports": {}}}
     kube_proxy:
       description: The mode of kube-proxy, and where that is written.
       type: dict

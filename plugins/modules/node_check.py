@@ -102,6 +102,9 @@ options:
         type: list
         elements: int
         default: []
+      bgp:
+        description: The TCP port of the node's own BGP, without it 179. A session that another node has made to it shows that the way is open.
+        type: int
       size:
         description: How large a packet must be able to pass whole towards O(targets.peers), in bytes. Without it, as large as the link allows.
         type: int
@@ -223,6 +226,7 @@ def main():
                     "etcd": {"type": "list", "elements": "str", "default": []},
                     "peers": {"type": "dict", "default": {}},
                     "ports": {"type": "list", "elements": "int", "default": []},
+                    "bgp": {"type": "int"},
                     "size": {"type": "int"},
                 },
             },

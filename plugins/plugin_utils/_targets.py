@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import bisect
 
-from . import _cluster
+from . import _cluster, _ports
 
 NEIGHBOURS = 16  # on each side
 SERVERS = 4
 TYPHAS = 8
-BGP, TYPHA, KUBELET = 179, 5473, 10250
-BEFORE_JOIN = (BGP, TYPHA, KUBELET)  # ports that machines will need from each other: nobody listens yet, but a refusal shows that the way is free
-VXLAN, WIREGUARD, IPIP = 4789, 51820, "ipip"
+TYPHA, KUBELET = 5473, 10250
+BEFORE_JOIN = (_ports.BGP, TYPHA, KUBELET)  # ports that machines will need from each other: nobody listens yet, but a refusal shows that the way is free
+IPIP = "ipip"
 CONTROL_PLANE = ("control-plane", "master")
 
 
@@ -34,13 +34,17 @@ def of_cluster(name, addresses, cluster, calico_network=False):
     others = ring(name if own is None else own, [one for one in nodes if one != own])
     with_typha = {pod.get("node") for pod in _cluster.pods(cluster, _cluster.TYPHA)}
     asked = others + sorted(with_typha & set(nodes) - set(others) - {own})[:TYPHAS]
-    ports, tunnels = _ports(nodes.get(own), calico), _tunnels(calico)
+    kubelets, tunnels = _kubelets(nodes.get(own)), _tunnels(calico)
     peers = {
-        other: {"address": place(nodes[other]), "ports": ports + ([TYPHA] if other in with_typha else []), "tunnels": tunnels if _is_up(nodes[other]) else []}
+        other: {
+            "address": place(nodes[other]),
+            "ports": _bgp(other, calico) + kubelets + ([TYPHA] if other in with_typha else []),
+            "tunnels": tunnels if _is_up(nodes[other]) else [],
+        }
         for other in asked
         if place(nodes[other])
     }
-    return {"api": _servers(cluster, own), "etcd": _etcd(calico), "peers": peers}
+    return {"api": _servers(cluster, own), "etcd": _etcd(calico), "peers": peers, "bgp": _ports.bgp(calico, own)}
 
 
 def of_play(name, places):
@@ -77,18 +81,24 @@ def _is_up(node):
     return _cluster.is_ready(node) is not False
 
 
-def _ports(node, calico):
-    """BGP where everybody talks to everybody, and the kubelet's from the machines on which the API server runs."""
-    bgp = calico.get("bgp") or {}
-    ports = [BGP] if calico.get("backend") == "bird" and bgp.get("mesh") else []
-    return ports + ([KUBELET] if node and set(node.get("roles") or ()) & set(CONTROL_PLANE) else [])
+def _bgp(other, calico):
+    """Only where everybody talks to everybody."""
+    mesh = (calico.get("bgp") or {}).get("mesh")
+    return [_ports.bgp(calico, other)] if calico.get("backend") == "bird" and mesh else []
+
+
+def _kubelets(node):
+    """The kubelet's is for the machines on which the API server runs."""
+    return [KUBELET] if node and set(node.get("roles") or ()) & set(CONTROL_PLANE) else []
 
 
 def _tunnels(calico):
-    pools = [one for one in calico.get("pools") or [] if not one.get("disabled")]
+    """Those whose port is not known are left out: any other port is refused."""
+    pools, felix = [one for one in calico.get("pools") or [] if not one.get("disabled")], calico.get("felix") or {}
     used = {kind: any(one.get(kind) not in (None, "", "Never") for one in pools) for kind in ("ipip", "vxlan")}
-    wireguard = bool((calico.get("felix") or {}).get("wireguardEnabled"))
-    return [port for port, wanted in ((IPIP, used["ipip"]), (VXLAN, used["vxlan"]), (WIREGUARD, wireguard)) if wanted]
+    wanted = {_ports.VXLAN: used["vxlan"], _ports.WIREGUARD: felix.get("wireguardEnabled"), _ports.WIREGUARD6: felix.get("wireguardEnabledV6")}
+    ports = [_ports.of_tunnel(calico, name) for name, needed in wanted.items() if needed]
+    return ([IPIP] if used["ipip"] else []) + [port for port in ports if port]
 
 
 def _servers(cluster, own):

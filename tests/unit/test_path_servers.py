@@ -224,6 +224,14 @@ def test_what_is_in_use(tmp_path):
     assert ("10.0.0.4", 10250) not in used
 
 
+def test_a_session_with_a_port_of_its_own_is_in_use(tmp_path):
+    (tmp_path / "proc/net").mkdir(parents=True)
+    (tmp_path / "proc/net/tcp").write_text(ROWS.replace("00B3", "00B2"))
+    used = _peers.in_use(Node(str(tmp_path), targets={"bgp": 178}))
+    assert {("10.0.0.2", 178), ("10.0.0.3", 178)} <= used
+    assert ("10.0.0.2", 178) not in _peers.in_use(Node(str(tmp_path), targets={"bgp": None}))
+
+
 @given(
     st.dictionaries(st.text(max_size=8), st.one_of(st.none(), st.integers(), st.text(max_size=20), st.dictionaries(st.text(max_size=8), st.text(max_size=8))))
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+import pytest
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _targets
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,6 +47,37 @@ def test_what_the_mode_needs():
     assert _targets.of_cluster("n1", [], changed(datastore="etcd", env={"ETCD_ENDPOINTS": {"from": "configmap x"}}))["etcd"] == []
 
 
+def test_bgp_has_a_port_of_its_own_for_all_nodes_or_for_one():
+    cluster = changed(bgp={"mesh": True, "asn": 64512, "port": 178, "ports": {"n3": 1790}, "peers": []})
+    said = _targets.of_cluster("n1", [], cluster)
+    assert {name: one["ports"] for name, one in said["peers"].items()} == {"n2": [178], "n3": [1790]}
+    assert said["bgp"] == 178 and _targets.of_cluster("n3", [], cluster)["bgp"] == 1790
+
+
+VXLAN = [{"vxlan": "CrossSubnet", "ipip": "Never"}]
+
+
+@pytest.mark.parametrize(
+    ("pools", "felix", "env", "tunnels"),
+    [
+        (VXLAN, {"vxlanPort": 4790}, {}, [4790]),
+        (VXLAN, {}, {"FELIX_VXLANPORT": "8472"}, [8472]),
+        (VXLAN, {"vxlanPort": 4790}, {"FELIX_VXLANPORT": "8472"}, [8472]),
+        (VXLAN, {"vxlanPort": 4790}, {"FELIX_VXLANPORT": {"from": "configmap x key y"}}, []),
+        (VXLAN, {"vxlanPort": 4790}, {"FELIX_VXLANPORT": "what it wants"}, [4790]),
+        (VXLAN, None, {}, []),
+        ([], {"wireguardEnabled": True, "wireguardListeningPort": 51999}, {}, [51999]),
+        ([], {"wireguardEnabled": True, "wireguardEnabledV6": True, "wireguardListeningPortV6": 52000}, {}, [51820, 52000]),
+        ([], {"wireguardEnabledV6": True}, {"FELIX_WIREGUARDLISTENINGPORTV6": "52001"}, [52001]),
+        ([{"vxlan": "Never", "ipip": "Always"}], {"vxlanPort": 4790}, {}, ["ipip"]),
+    ],
+)
+def test_tunnels_have_ports_of_their_own(pools, felix, env, tunnels):
+    """One whose port is not known is not asked for: a port that is the wrong one is refused by every node that is well."""
+    said = _targets.of_cluster("n1", [], changed(pools=pools, felix=felix, env=env))["peers"]
+    assert [one["tunnels"] for one in said.values()] == [tunnels, tunnels]
+
+
 def test_a_network_of_its_own():
     cluster = copy.deepcopy(HEALTHY)
     cluster["nodes"][1]["calico"]["ipv4"] = "10.1.0.12/24"
@@ -55,7 +87,7 @@ def test_a_network_of_its_own():
 
 def test_nothing_is_known():
     empty = {"schema": "nodecare.cluster/1", "nodes": None, "pods": None, "calico": None, "services": None}
-    assert _targets.of_cluster("n1", [], empty) == {"api": [], "etcd": [], "peers": {}}
+    assert _targets.of_cluster("n1", [], empty) == {"api": [], "etcd": [], "peers": {}, "bgp": 179}
 
 
 def test_hosts_of_the_play():

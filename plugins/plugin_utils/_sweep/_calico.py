@@ -15,6 +15,8 @@ from ._workloads import CONTAINER, environment, image_version, node_container, p
 
 SIZES = {4: 26, 6: 122}  # of a block where the pool says nothing
 MESH_ASN = 64512
+BGP = 179
+OF_NODE = "node."  # and its name: a configuration for that node alone
 PARTS = ("variant", "kubernetesProvider", "cni", "calicoNetwork", "nodeUpdateStrategy", "controlPlaneReplicas", "typhaAffinity", "flexVolumePath")
 ENTERPRISE = ("TigeraSecureEnterprise", "CalicoEnterprise")
 ENTERPRISE_IMAGE = re.compile(r"(^|/)(cnx-node|tigera/node)([:@]|$)")
@@ -130,10 +132,23 @@ def pool(thing):
     }
 
 
-def bgp(configuration, peers):
-    """Of a cluster that says nothing, each node has a session with each other one."""
-    mesh, asn = at(configuration, "spec", "nodeToNodeMeshEnabled"), number(configuration, "spec", "asNumber")
-    return {"mesh": mesh is not False, "asn": MESH_ASN if asn is None else asn, "peers": peers}
+def bgp_configuration(thing):
+    return text(thing, "metadata", "name"), mapping(thing, "spec")
+
+
+def bgp(configurations, peers):
+    """Of a cluster that says nothing, each node has a session with each other one. ``ports`` are those of nodes that have their own."""
+    specs = dict(configurations or ())
+    every = specs.get("default", {})
+    mesh, asn = at(every, "nodeToNodeMeshEnabled"), number(every, "asNumber")
+    own = {name[len(OF_NODE) :]: number(spec, "listenPort") for name, spec in specs.items() if name.startswith(OF_NODE)}
+    return {
+        "mesh": mesh is not False,
+        "asn": MESH_ASN if asn is None else asn,
+        "port": number(every, "listenPort") or BGP,
+        "ports": {name: port for name, port in own.items() if port},
+        "peers": peers,
+    }
 
 
 def peer(thing):

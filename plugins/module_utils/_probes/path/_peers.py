@@ -79,7 +79,7 @@ def in_use(node):
 
     A BGP session counts whoever made it, and is not disturbed by a connection that comes and goes beside it.
     """
-    found = set()
+    found, bgp = set(), whole(node.targets.get("bgp"), 1, 65535) or BGP
     for file in ("tcp", "tcp6"):
         for line in (node.read("/proc/net/" + file, TABLE) or "").split("\n"):
             words = line.split()
@@ -89,5 +89,5 @@ def in_use(node):
                     other = from_kernel(ends[1].group(1))
                     other = other[7:] if other.startswith("::ffff:") and "." in other else other
                     own, others = (int(end.group(2), 16) for end in ends)
-                    found.update((other, port) for port in (others, own) if port in (others, BGP))
+                    found.update((other, port) for port in (others, own) if port in (others, bgp))
     return found

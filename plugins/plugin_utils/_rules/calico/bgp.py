@@ -8,20 +8,20 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ... import _cluster
+from ... import _cluster, _ports
 from ..._calico._commands import ANNOTATIONS
 from .._rule import across, by_hand, fail, passed, skip, unknown, warn
 from ..cluster import GONE
 from ._sessions import COMPLAINT, NO_BIRD, Member
 
 RESTART = "kubectl -n %(namespace)s delete pod %(pod)s"
-LISTENS = by_hand("on %(node)s: ss -ltn 'sport = :179', and its firewall; from another node: nc -zv -w 3 <its address> 179; see calico.ports")
+LISTENS = by_hand("on %(node)s: ss -ltn 'sport = :%(port)s', and its firewall; from another node: nc -zv -w 3 <its address> %(port)s; see calico.ports")
 REMEDIES = {
     "not_ready": by_hand("put cluster.node_not_ready of %(node)s right first"),
     "stale_node": by_hand("kubectl delete node %(kubernetes_node)s  # only if its machine is gone for good", disruptive=True),
     "no_calico_node": by_hand("kubectl -n %(namespace)s describe pod %(pod)s; see calico.crashing and calico.init_stuck of %(node)s"),
     "bird_silent": by_hand(RESTART),
-    "port_taken": by_hand("on %(node)s: ss -ltnp 'sport = :179'  # end the other BGP daemon, then: " + RESTART),
+    "port_taken": by_hand("on %(node)s: ss -ltnp 'sport = :%(port)s'  # end the other BGP daemon, then: " + RESTART),
     "address_twice": by_hand(
         "on %(node)s: ip -brief address show to %(address)s  # the node that lacks it needs another method: see calico.registered_wrong_address"
     ),
@@ -29,7 +29,7 @@ REMEDIES = {
     "wrong_address": by_hand("set the method that calico.registered_wrong_address of %(node)s names, then: " + RESTART),
     "lacked_by_most": LISTENS,
     "no_session": LISTENS,
-    "way": by_hand("from %(from)s: nc -zv -w 3 %(address)s 179; see calico.ports of both nodes"),
+    "way": by_hand("from %(from)s: nc -zv -w 3 %(address)s %(port)s; see calico.ports of both nodes"),
     "stale_peer": by_hand(RESTART + "  # it reads its peers anew; with etcd: calicoctl get nodes -o wide, and calicoctl delete node of one that is gone"),
     "peer": by_hand("from %(node)s: nc -zv -w 3 %(address)s 179; compare AS numbers: calicoctl get bgppeer %(peer)s -o yaml"),
 }
@@ -167,7 +167,7 @@ def _own_signs(member, owners):
     if member.told is None and NO_BIRD.search(member.complaint):
         yield Sign(SURE, "bird_silent", "its calico-node says: %s" % NO_BIRD.search(member.complaint).group())
     if any("No listening socket" in info for info in infos):
-        yield Sign(SURE, "port_taken", "another program has TCP 179 there")
+        yield Sign(SURE, "port_taken", "another program has TCP %d there" % _port(member))
     if COMPLAINT.search(member.complaint) or (len(infos) > 1 and not member.works):
         yield Sign(CROWD, "no_session", "none of its sessions is established")
     yield from _of_address(member, owners, infos)
@@ -269,12 +269,14 @@ def _way(member, lacks, members):
     first = lacks[0]
     others = sorted({_other(member.name, (lack.by, lack.of)) for lack in lacks})
     own = " (%s)" % str(first.session) if str(first.session) else ""
-    message = "it has no BGP session with %s%s, and neither end stands out: the way between them may be closed for TCP 179" % (_cluster.listed(others), own)
     # The end with the greater address, by its letters, calls the other.
     own_addresses = {name: str(members[name].registered.get(first.address.version, "")) for name in (first.by, first.of)}
     called, caller = sorted(own_addresses, key=own_addresses.get)
+    port = _port(members[called])
+    no_session = "it has no BGP session with %s%s, and neither end stands out" % (_cluster.listed(others), own)
+    message = "%s: the way between them may be closed for TCP %d" % (no_session, port)
     evidence = {**_about(member), "because": "way", "lacked_by": others, **_session(first)}
-    return fail(message, REMEDIES["way"], **{**evidence, "from": caller, "address": own_addresses[called] or str(first.address)})
+    return fail(message, REMEDIES["way"], **{**evidence, "from": caller, "address": own_addresses[called] or str(first.address), "port": port})
 
 
 def _stranger(member, address, members):
@@ -334,11 +336,22 @@ def _by_its_own_words(member):
     return passed(words) if up else skip(words)
 
 
+def _port(member):
+    return _ports.bgp(member.cluster.get("calico") or {}, member.node.get("name"))
+
+
 def _about(member):
     held = [str(one) for one in member.registered.values()]
     pod = {"pod": member.pod["name"], "namespace": member.pod["namespace"]} if member.pod else {}
     said = {"says": member.complaint} if member.complaint else {}
-    return {"kubernetes_node": member.node["name"], "registered": held, "internal_ips": [str(one) for one in member.internal], **pod, **said}
+    return {
+        "kubernetes_node": member.node["name"],
+        "registered": held,
+        "internal_ips": [str(one) for one in member.internal],
+        "port": _port(member),
+        **pod,
+        **said,
+    }
 
 
 def _session(lack):

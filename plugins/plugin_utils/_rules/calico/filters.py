@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from ... import _ports
 from ..._policy import threshold
 from .._rule import by_hand, fail, passed, rule, skip, unknown, warn
 from ._programs import absent
@@ -19,10 +20,10 @@ PROTOCOLS = {"IPIP": "proto 4"}  # of VXLAN it is a port
     "Tunnelled packets come from hosts that Calico does not know",
     severity="warning",
     needs=("calico.signs", "calico.filters", "calico.processes"),
-    uses="links.cni",
+    uses=("links.cni", "cluster.calico"),
     remedy=by_hand("timeout 20 tcpdump -ni any -c 20 %(filter)s  # a source that is no node's registered address: see calico.registered_wrong_address"),
 )
-def foreign_tunnels(signs, filters, processes, cni, policy):
+def foreign_tunnels(signs, filters, processes, cni, calico, policy):
     """Felix drops tunnelled packets from every address that no node has registered.
 
     So they come from a node that registered another address than it sends from, whose pods nobody hears, or from a node of
@@ -40,7 +41,9 @@ def foreign_tunnels(signs, filters, processes, cni, policy):
     if many:
         what = max(many, key=many.get)
         said = " and ".join("%d %s packets" % (count, kind) for kind, count in many.items())
-        return warn("%s from hosts that no node's registered address names were dropped" % said, packets=many, filter=PROTOCOLS.get(what, "udp port 4789"))
+        vxlan = _ports.of_tunnel(calico or {"env": processes["env"], "felix": {}}, _ports.VXLAN)
+        by = PROTOCOLS.get(what, "udp port %d" % vxlan if vxlan else "udp")
+        return warn("%s from hosts that no node's registered address names were dropped" % said, packets=many, filter=by)
     if len(read) < len(filters):
         return unknown("cannot tell: %s could not be listed" % " and ".join(KINDS[kind] for kind in filters if kind not in read))
     if not any(one["calico"] for one in read.values()):

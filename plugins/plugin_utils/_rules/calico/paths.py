@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from ... import _cluster
+from ... import _cluster, _ports
 from .._rule import across, by_hand, fail, passed, rule, skip, unknown, warn
 
-NAMES = {179: "BGP", 5473: "Typha", 6443: "API server", 10250: "kubelet"}
+NAMES = {_ports.BGP: "BGP", 5473: "Typha", 6443: "API server", 10250: "kubelet"}
 SHUT = ("silent", "unreachable", "forbidden")
 WORDS = {"silent": "nothing comes back", "unreachable": "it is rejected", "forbidden": "this node's own packet filter forbids it"}
 LOOK_IN = by_hand(
@@ -28,7 +28,8 @@ def ports(nodes, policy):
     Each node asks the others, and the answers are laid side by side: what nobody reaches is shut at its own end, what one node
     alone does not reach anywhere is shut at that node's, and a path that works in one direction only is named with its direction.
     Where nobody listens the machine refuses by itself, which is told apart. That a tunnel's packets arrive (IP protocol 4, UDP 4789)
-    cannot be seen from one end; only that they are sent back can.
+    cannot be seen from one end; only that they are sent back can. BGP, VXLAN and WireGuard are asked for at the ports that
+    BGPConfiguration and FelixConfiguration give them.
     """
     asked = _Asked(nodes)
     said = {name: [] for name in nodes}
@@ -46,12 +47,18 @@ class _Asked:
         self.peers = {self.own[name]: peers["nodes"] for name, (peers, _node, _all) in nodes.items()}
         self.clusters = {self.own[name]: cluster or {} for name, (_peers, _node, cluster) in nodes.items()}
         self.dead = {(one, other) for one, peers in self.peers.items() for other, said in peers.items() if _is_dead(said)}
-        self.states = {}  # {port: {(from, to): state}}
+        self.states = {}  # {usual port: {(from, to): state}}
+        self.ports = {}  # {(usual port, to): its own}
         for one, peers in self.peers.items():
             for other, said in peers.items():
                 for port, found in said["tcp"].items():
                     if (one, other) not in self.dead:
-                        self.states.setdefault(int(port), {})[(one, other)] = found["state"]
+                        usual = _ports.BGP if int(port) == _ports.bgp(self.calico(one), other) else int(port)
+                        self.states.setdefault(usual, {})[(one, other)] = found["state"]
+                        self.ports[(usual, other)] = int(port)
+
+    def calico(self, one):
+        return self.clusters[one].get("calico") or {}
 
     def well(self, name):
         own = self.own[name]
@@ -82,14 +89,18 @@ class _Asked:
     # -- one port ------------------------------------------------------------------------------------------------------
 
     def shut(self):
-        for port, pairs in sorted(self.states.items()):
-            what = "TCP %d%s" % (port, " (%s)" % NAMES[port] if port in NAMES else "")
+        for usual, pairs in sorted(self.states.items()):
             for one, others, all_out in self._accused(pairs):
+                port, what = self._named(usual, others[0] if all_out else one)
                 if all_out:
                     words = "it reaches %s of none of %s, though others do: what it sends there is dropped" % (what, _cluster.listed(others))
                     yield self._at(one, fail(words, LOOK_OUT, port=port, direction="outgoing", to=others))
                 else:
                     yield self._at(one, self._shut_at(one, others, port, what, pairs), others)
+
+    def _named(self, usual, of):
+        port = self.ports[(usual, of)]
+        return port, "TCP %d%s" % (port, " (%s)" % NAMES[usual] if usual in NAMES else "")
 
     def _shut_at(self, one, others, port, what, pairs):
         how = WORDS[pairs[(others[0], one)]]
@@ -117,11 +128,12 @@ class _Asked:
 
     def nobody_listens(self):
         """Only where the cluster says who should: before, a refusal shows no more than that the way is free."""
-        for port, pairs in sorted(self.states.items()):
+        for usual, pairs in sorted(self.states.items()):
             for other in sorted({to for (one, to), state in pairs.items() if state == "refused" and self.clusters[one]}):
                 by = sorted(one for (one, to), state in pairs.items() if to == other and state == "refused")
-                what = "nobody listens on TCP %d%s of this node: it refuses %s" % (port, " (%s)" % NAMES[port] if port in NAMES else "", _cluster.listed(by))
-                yield self._at(other, fail(what, NOBODY, port=port, refused=by), by)
+                port, what = self._named(usual, other)
+                words = "nobody listens on %s of this node: it refuses %s" % (what, _cluster.listed(by))
+                yield self._at(other, fail(words, NOBODY, port=port, refused=by), by)
 
     def objections(self):
         found = {}
@@ -131,7 +143,8 @@ class _Asked:
                     if how == "unreachable" or (how == "refused" and self.clusters[one]):
                         found.setdefault((other, port, how), []).append(one)
         for (other, port, how), by in sorted(found.items()):
-            what = "IP protocol 4 (IPIP)" if port == "ipip" else "UDP %s%s" % (port, " (VXLAN)" if port in ("4789", "8472") else "")
+            kind = None if port == "ipip" else _ports.kind_of_tunnel(self.calico(by[0]), int(port))
+            what = "IP protocol 4 (IPIP)" if port == "ipip" else "UDP %s%s" % (port, " (%s)" % kind if kind else "")
             why = "a packet filter rejects it" if how == "unreachable" else "it has no such tunnel"
             yield self._at(other, fail("it sends back the packets of %s that come from %s: %s" % (what, _cluster.listed(sorted(by)), why), LOOK_IN), sorted(by))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from ... import _ports
 from .._rule import by_hand, fail, passed, rule, unknown, warn
 
 KUBERNETES = r"kube|hyperkube|k3s|rke2|k0s"
@@ -16,7 +17,7 @@ PORTS = {  # port: (who needs it, names of processes that may hold it, how bad a
     10249: ("kube-proxy's metrics", KUBERNETES, warn),
     10256: ("kube-proxy's health check", KUBERNETES + "|cilium", warn),
     9099: ("Calico's health check", "calico|felix", fail),
-    179: ("Calico's BGP", "bird|calico|gobgp", warn),
+    _ports.BGP: ("Calico's BGP", "bird|calico|gobgp", warn),
     6443: ("the API server", KUBERNETES, fail),
     2379: ("etcd", "etcd|k3s|rke2|k0s", fail),
     2380: ("etcd", "etcd|k3s|rke2|k0s", fail),
@@ -30,16 +31,18 @@ OF_CONTROL_PLANE = {6443: "kube-apiserver", 2379: "etcd", 2380: "etcd", 10257: "
     "host.ports",
     "A port that the node needs is taken",
     needs=("host.ports", "host.role"),
+    uses=("cluster.calico", "cluster.node"),
     remedy=by_hand("ss -ltnp 'sport = :%(port)s'; stop or move that program"),
 )
-def ports(held, role, policy):
+def ports(held, role, calico, node, policy):
     """The kubelet, kube-proxy and Calico listen on fixed ports. Another program there keeps them from starting, or answers
-    health checks in their place. The control plane's ports only matter on nodes that have its manifests.
+    health checks in their place. The control plane's ports only matter on nodes that have its manifests, and Calico's port 179
+    only where BGPConfiguration gives it no other.
     """
-    verdicts = []
+    verdicts, bgp = [], _ports.bgp(calico or {}, (node or {}).get("name"))
     for one in held:
         port = one["port"]
-        if OF_CONTROL_PLANE.get(port) not in (None, *role["manifests"]):
+        if OF_CONTROL_PLANE.get(port) not in (None, *role["manifests"]) or (port == _ports.BGP and bgp != port):
             continue
         what, expected, speak = PORTS[port]
         if "process" not in one:
