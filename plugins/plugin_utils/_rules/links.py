@@ -14,7 +14,7 @@ from .._addresses import interface_of, network_of
 from .._calico._host import network as pool_network
 from .._calico._methods import limits
 from .._calico._re2 import Refused, Untold
-from .._calico._settings import OTHER, settings
+from .._calico._settings import ENFORCES, OTHER, settings
 from .._calico._settings import VERSION as CALICO
 from .._links import ALWAYS, candidates, choosable, ignored, other_network, stray_bridges
 from .._same import Same
@@ -34,19 +34,22 @@ def stray_bridge(present, routes, declared, docker, podman, libvirt, cni, proces
 
     A bridge that docker, podman or the like leaves on a node then becomes the node's address, and its peers see BGP sessions
     to an address that they cannot reach. Calico ignores bridges named br-… only from 3.25 on. Where the cluster, the running
-    calico-node or the policy tells which method is used, bridges that this method never takes are no danger.
+    calico-node or the policy tells which method is used, bridges that this method never takes are no danger; where Calico only
+    enforces policies on another program's network, none is.
     """
     facts = {"present": present, "routes": routes, "declared": declared, "docker": docker, "podman": podman, "libvirt": libvirt, "cni": cni}
     if other_network(cni):
         return skip(OTHER % other_network(cni))
+    known, only_enforces = _of_calico(cni, processes, calico, nodes, policy)
+    if only_enforces:
+        return skip(ENFORCES)
     docker_is_here = bool(docker) and (docker["asked"] or "why" in docker)
-    known = _of_calico(cni, processes, calico, nodes, policy).get(4)
-    strays = [_stray(bridge, known, policy[CALICO], docker_is_here) for bridge in stray_bridges(facts)]
+    strays = [_stray(bridge, known.get(4), policy[CALICO], docker_is_here) for bridge in stray_bridges(facts)]
     return strays or proven("no container tool's bridge holds an address")
 
 
 def _of_calico(*facts):
-    """{family: how Calico is told to find an address}, where the cluster, the running calico-node or the policy says so."""
+    """({family: how Calico is told to find an address}, whether it only enforces policies), as the cluster, the running calico-node or the policy says."""
     return _told(Same(facts))
 
 
@@ -54,8 +57,8 @@ def _of_calico(*facts):
 def _told(same):
     cni, processes, calico, nodes, policy = same
     running = (processes or {}).get("env")
-    known = settings(policy, calico, nodes, None, other_network(cni), lambda: ["its InternalIP"], running)[0] or {}
-    return {family: one for family, one in known.items() if not one.unknown}
+    known, silence = settings(policy, calico, nodes, None, other_network(cni), lambda: ["its InternalIP"], running)
+    return {family: one for family, one in (known or {}).items() if not one.unknown}, silence is not None and silence.why == ENFORCES
 
 
 def _never_takes(known, bridge):
@@ -139,11 +142,14 @@ def ambiguous_address(present, routes, cni, processes, calico, nodes, policy):
 
     With two NICs, a VPN, a bridge or a virtual address that may be the wrong one, and it may change when a link is added.
     IPv6 is looked at where the policy's networks have IPv6, or the node has no IPv4. Where the cluster, the running calico-node or
-    the policy tells how Calico is set, calico.wrong_address and calico.unstable_address foresee its choice, and this rule is silent.
+    the policy tells how Calico is set, calico.wrong_address and calico.unstable_address foresee its choice, and this rule is silent;
+    so it is where Calico only enforces policies.
     """
     if other_network(cni):
         return skip(OTHER % other_network(cni))
-    known = _of_calico(cni, processes, calico, nodes, policy)
+    known, only_enforces = _of_calico(cni, processes, calico, nodes, policy)
+    if only_enforces:
+        return skip(ENFORCES)
     families = [family for family in _families(present["links"], policy) if family not in known]
     if known and not families:
         return skip("calico.wrong_address and calico.unstable_address tell what %s takes" % known[4].words)
