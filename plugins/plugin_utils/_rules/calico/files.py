@@ -130,7 +130,7 @@ def mtu(signs, found, present, processes, routes, cni, node, policy):
         return skip(why_not)
     links = {link["name"]: link for link in present["links"]}
     nic = _underlay(links, routes, node)
-    tunnels = {name: links[name]["mtu"] for name in OVERHEAD if links.get(name, {}).get("up") and links[name].get("mtu")}
+    tunnels = {name: links[name]["mtu"] for name in OVERHEAD if name in links and _in_use(links[name])}
     verdicts = [*_tunnels(tunnels, nic), *_pods(found, tunnels, nic)]
     if verdicts or nic is None:
         return verdicts or skip("which NIC Calico's packets leave by is not known")
@@ -138,6 +138,11 @@ def mtu(signs, found, present, processes, routes, cni, node, policy):
     return passed(
         "pods have %s, tunnels %s, %s has %d" % (pods, tunnels or "none", nic["name"], nic["mtu"]), nic=nic["name"], nic_mtu=nic["mtu"], tunnels=tunnels
     )
+
+
+def _in_use(link):
+    """Felix deletes its other tunnels once no pool needs them; tunl0 is the kernel's own, of which it only takes the address away."""
+    return bool(link.get("up") and link.get("mtu") and (link["name"] != "tunl0" or link["addresses"]))
 
 
 def _underlay(links, routes, node):
