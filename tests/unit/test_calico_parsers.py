@@ -290,6 +290,29 @@ def test_what_is_told_of_the_environment(name, told):
     assert (list(_processes.allowed("%s=x" % name)) == [name.upper()]) is told
 
 
+MANY = "cidr=" + ",".join("10.%d.0.0/16" % number for number in range(255))
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("IP_AUTODETECTION_METHOD=%s\0IP=autodetect\0" % MANY, {"IP_AUTODETECTION_METHOD": MANY, "IP": "autodetect"}),
+        ("IP6_AUTODETECTION_METHOD=%s\0" % MANY, {"IP6_AUTODETECTION_METHOD": MANY}),
+        ("IP_AUTODETECTION_METHOD=%s\0IP=autodetect\0" % (MANY + MANY), None),
+        ("HOME=%s\0IP=autodetect\0" % ("x" * _processes.LONGEST * 2), {"IP": "autodetect"}),
+        ("IP=autodetect\0HOME=%s\0" % ("x" * _processes.ENVIRONMENT), None),
+    ],
+)
+def test_an_environment_is_told_as_a_whole_or_not_at_all(tmp_path, said, told):
+    """What is left of a value that was cut means something else than the whole, and what comes behind it is missing."""
+    environ = tmp_path / "proc/7/environ"
+    environ.parent.mkdir(parents=True)
+    environ.write_text(said)
+    node = RecordedNode(str(tmp_path), {})
+    assert _processes.environment(node, [{"pid": 7, "name": "calico-node", "does": "felix"}]) == told
+    assert [one["what"] for one in node.problems] == ([] if told else ["the environment of calico-node"])
+
+
 @given(st.text(max_size=80), st.sampled_from(["TOKEN", "PASSWORD", "SECRET", "KEY", "CERT", "CREDENTIALS"]))
 def test_no_secret_of_the_environment_is_told(text, word):
     json.dumps(_processes.allowed(text))

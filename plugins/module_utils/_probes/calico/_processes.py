@@ -11,6 +11,7 @@ import re
 NAMES = (b"calico-node", b"calico-felix", b"calico", b"calico-ipam", b"bird", b"bird6", b"calico-typha")
 MOST = 30
 ENVIRONMENT = 1 << 17
+LONGEST = 4096  # of a value: a method may name dozens of networks
 TICKS = os.sysconf("SC_CLK_TCK")
 # What of the environment may be told: settings, and of these none that could hold a secret.
 TOLD = re.compile(
@@ -70,12 +71,19 @@ def told(name, words):
 
 
 def environment(node, found):
-    """All programs of calico-node's container have the same; the first that lets it be read tells it."""
+    """All programs of calico-node's container have the same; the first that lets it be read tells it.
+
+    One that is too long is not told at all, for a value that is cut says something else.
+    """
     ours = sorted((one for one in found if one["name"] in ("calico-node", "calico", "calico-felix")), key=lambda one: one["does"] != "felix")
     for one in ours:
         said = node.glance("/proc/%d/environ" % one["pid"], ENVIRONMENT)
         if said:
-            return allowed(said.decode("utf-8", "replace"))
+            told = allowed(said.decode("utf-8", "replace"))
+            if len(said) < ENVIRONMENT and all(len(value) <= LONGEST for value in told.values()):
+                return told
+            node.problem("the environment of calico-node", "longer than %d bytes, or one of its settings than %d" % (ENVIRONMENT, LONGEST), "error")
+            return None
     if ours:
         node.problem("the environment of calico-node", "not readable", "denied")
     return None if ours else {}
@@ -85,7 +93,5 @@ def allowed(text):
     """Only the settings that may be told, and of an address no user and password."""
     pairs = (part.partition("=") for part in text.split("\0"))
     return {
-        name.upper(): re.sub(r"://[^/@\s]+@", "://…@", value)[:200]
-        for name, _sign, value in pairs
-        if TOLD.match(name.upper()) and not SECRET.search(name.upper())
+        name.upper(): re.sub(r"://[^/@\s]+@", "://…@", value) for name, _sign, value in pairs if TOLD.match(name.upper()) and not SECRET.search(name.upper())
     }
