@@ -25,8 +25,9 @@ import time
 import pytest
 from ansible_collections.nodecare.kubernetes.plugins.module_utils import _changes
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._journal import Busy, Conflict, Entry, Journal
+from ansible_collections.nodecare.kubernetes.plugins.module_utils._node import Node
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._repairs import Failed, Refused, undo
-from ansible_collections.nodecare.kubernetes.plugins.module_utils._repairs.swap import Settings, absent
+from ansible_collections.nodecare.kubernetes.plugins.module_utils._repairs.swap import Settings, _off, absent
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recorded import machine
@@ -368,6 +369,44 @@ def test_what_made_the_swap_ends_by_its_own_words_also_after_a_wait(made):
     assert absent(Settings(), root=str(root))["waiting"] and not (root / "asked").exists()
     to_the_end(root)
     assert re.findall("^(stop .*|daemon-reload)", (root / "asked").read_text(), re.M)[:2] == ["stop zramswap.service", "daemon-reload"]
+
+
+def test_a_swapoff_that_ended_between_two_looks_is_finished_by_the_next_one(made):
+    root = made(next(case for case in table("repairs/swap") if case.get("stops") == ["zramswap.service"]))
+    slowly(root)
+    assert absent(Settings(), root=str(root))["waiting"]
+    (root / "go").touch()
+    for _again in range(1000):
+        if not on(root):
+            break
+        time.sleep(0.02)
+    last = absent(Settings(), root=str(root))
+    assert (last["changed"], last["active"]) == (True, [])
+    assert re.findall("^(stop .*|daemon-reload)", (root / "asked").read_text(), re.M)[:2] == ["stop zramswap.service", "daemon-reload"]
+    assert not absent(Settings(), root=str(root))["changed"]
+    (root / "proc/sys/kernel/random/boot_id").write_text("two\n")
+    assert absent(Settings(), root=str(root))["for_good"] == "proven"
+
+
+@pytest.mark.parametrize("read", range(3, 7))
+def test_a_swapoff_that_ends_between_two_reads_has_not_failed(read, made, monkeypatch):
+    """The device is off, and the exit code is not written down yet."""
+    root = made({"swaps": ["/dev/sdb1"]})
+    slowly(root)
+    swapoff, active, reads = root / "usr/sbin/swapoff", _off.swap.active, []
+    swapoff.write_text(swapoff.read_text() + "sleep 0.5\n")
+
+    def goes_off_after_this(node):
+        areas = active(node)
+        reads.append(areas)
+        if len(reads) == read:
+            (root / "go").touch()
+            while on(root):
+                time.sleep(0.01)
+        return areas
+
+    monkeypatch.setattr(_off.swap, "active", goes_off_after_this)
+    assert _off.turn_off(Node(str(root), 5.0), lambda _node, _area: None) == []
 
 
 def test_swapoff_that_was_killed_says_so(made):

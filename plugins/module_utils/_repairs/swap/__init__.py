@@ -38,7 +38,7 @@ def absent(settings, check=False, root="/"):
         for why in refusals(view, facts, foreseen, changes, settings):
             raise Refused(why)
     answer = {
-        "changed": bool(areas or changes),
+        "changed": bool(areas or changes or _begun(journal)),
         "changes": told(changes),
         "diff": [one.diff() for one in changes] + [_off_diff(area) for area in areas],
         "was_active": areas,
@@ -135,13 +135,19 @@ def _carry_out(node, journal, changes, facts, settings):
 
 def _entry(node, journal, changes, found):
     """The entry of this repair: a look that only waits for swapoff goes on with the one that began it."""
-    begun = [entry for entry in journal.standing(REPAIR)[:1] if entry.said["state"] == BEGUN and entry.said.get("boot_id") == journal.boot_id]
+    begun = _begun(journal)
     if begun and not changes:
-        return begun[0]
+        return begun
     entry = journal.begin(REPAIR, changes, node.clock())
     swaps = [{"device": area["device"], "priority": area["priority"]} for area in found["active"]]
     entry.note(swaps=swaps, ends=_services(found), services=[])
     return entry
+
+
+def _begun(journal):
+    """The entry of a repair that has begun in this boot and has not come to its end, as where swapoff has ended between two looks."""
+    last = next(iter(journal.standing(REPAIR)), None)
+    return last if last and last.said["state"] == BEGUN and last.said.get("boot_id") == journal.boot_id else None
 
 
 def _services(found):

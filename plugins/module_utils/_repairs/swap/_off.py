@@ -20,7 +20,7 @@ from .. import Failed
 PLACE = "/run/nodecare/swapoff"
 PATIENCE = 3.0  # seconds that one look waits for what is at work; whoever waits longer looks again
 # The program ends after whoever started it, so it leaves its last words and its exit code in files.
-SCRIPT = '"$1" "$2" >"$3.said" 2>&1; echo $? >"$3.code"'
+SCRIPT = '"$1" "$2" >"$3.said" 2>&1; echo $? >"$3.ends" && mv "$3.ends" "$3.code"'
 DELETED = " (deleted)"
 
 
@@ -31,11 +31,12 @@ def turn_off(node, allows):
     """
     until = node.stopwatch() + PATIENCE
     while True:
+        busy = at_work(node)  # asked first: what is on after that has not been turned off by a swapoff that has ended
         areas = swap.active(node)
         if not areas:
             shutil.rmtree(node.at(PLACE), ignore_errors=True)
             return []
-        if not at_work(node):
+        if not busy:
             area = min(areas, key=lambda one: one["used_kib"])
             _blame(node, area["device"])
             allows(node, area)
@@ -88,7 +89,7 @@ def _blame(node, device):
     note = _note(device)
     code, said = node.number(note + ".code"), (node.read(note + ".said", 4096) or "").strip()
     was_there = node.exists(note + ".pid")
-    for suffix in (".pid", ".code", ".said"):
+    for suffix in (".pid", ".code", ".ends", ".said"):
         with contextlib.suppress(OSError):
             os.unlink(node.at(note + suffix))
     if was_there and code != 0:
