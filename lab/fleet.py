@@ -16,6 +16,7 @@ import itertools
 import json
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -32,6 +33,8 @@ from .shell import LabError
 
 CHECKOUT = Path(__file__).parents[1]
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+# How the environment names a cluster: the user's own, which is not to be asked for a fleet.
+CLUSTER = re.compile(r"K8S_AUTH_|KUBECONFIG$|KUBERNETES_SERVICE_(HOST|PORT)$")
 LISTEN_AT_MOST = 13  # sshd takes up to 16 addresses
 MORTAL = ["setpriv", "--pdeathsig", "KILL"]
 PROGRAMS = {"sshd": "openssh-server", "ssh": "openssh-client", "ssh-keygen": "openssh-client", "setpriv": "util-linux"}
@@ -102,7 +105,7 @@ class Fleet:
     def environment(self, **more: str) -> dict[str, str]:
         """The environment for ansible; each call has control sockets of its own, so that it begins without connections."""
         sockets = tempfile.mkdtemp(dir=self.place, prefix="c")
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_") and not CLUSTER.match(name)}
         own = {"ANSIBLE_SSH_CONTROL_PATH_DIR": sockets, "ANSIBLE_LOCAL_TEMP": str(self.place / "tmp"), "ANSIBLE_NOCOLOR": "1"}
         return {**clean, "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"), **own, **more}
 

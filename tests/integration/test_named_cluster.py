@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 
 import pytest
 from checkout import BIN, ROOT, run
 
-NOBODY = {"K8S_AUTH_KUBECONFIG": "", "K8S_AUTH_HOST": "", "KUBECONFIG": ""}
+from lab.fleet import Fleet
+
 KUBECONFIG = {
     "apiVersion": "v1",
     "kind": "Config",
@@ -52,13 +54,21 @@ def said(tmp_path_factory):
     (place / ".kube").mkdir()
     (place / ".kube/config").write_text(json.dumps(KUBECONFIG))
     (place / "plays.yml").write_text(json.dumps([play(case) for case in CASES]))
-    words = run(BIN / "ansible-playbook", place / "plays.yml", "-i", "localhost,", "-c", "local", HOME=str(place), **NOBODY)
+    words = run(BIN / "ansible-playbook", place / "plays.yml", "-i", "localhost,", "-c", "local", HOME=str(place))
     return dict(zip(CASES, re.findall(r"guard: (\w+), preflight: (\w+)", words)))
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_it_is_asked_wherever_somebody_names_one(case, said):
     assert said[case] == (str(CASES[case][1]),) * 2
+
+
+@pytest.mark.parametrize("name", ["KUBECONFIG", "K8S_AUTH_KUBECONFIG", "K8S_AUTH_HOST", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"])
+def test_the_cluster_of_who_runs_the_tests_is_not_asked(name, monkeypatch, tmp_path):
+    assert name not in os.environ
+    monkeypatch.setenv(name, "theirs")
+    assert name not in Fleet({}, tmp_path).environment()
+    assert Fleet({}, tmp_path).environment(**{name: "ours"})[name] == "ours"
 
 
 def test_all_go_by_the_same():

@@ -86,7 +86,8 @@ class Swapping:
         (callbacks / "plug.py").write_text(PLUG)
         more = {"ANSIBLE_CALLBACK_PLUGINS": str(callbacks), "ANSIBLE_CALLBACKS_ENABLED": "plug", "ANSIBLE_TIMEOUT": "5"}
         more.update({"PLUG_AT": plug[0] or "never", "PLUG": str(self.command(plug[1])) if plug[1] else "/dev/null"})
-        argv = [installed(core) / "ansible-playbook", "playbooks/%s.yml" % playbook, "-i", self.fleet.inventory, *words, "-e", json.dumps(variables)]
+        said = json.dumps({"nodecare_cluster": False, **variables})
+        argv = [installed(core) / "ansible-playbook", "playbooks/%s.yml" % playbook, "-i", self.fleet.inventory, *words, "-e", said]
         return subprocess.Popen(
             argv, cwd=CHECKOUT, env=self.fleet.environment(**more), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
