@@ -8,6 +8,7 @@ probe looks for. The links that play NICs are of kind ifb, which has no device; 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import os
@@ -68,20 +69,25 @@ route add 10.244.2.64/26 via 10.0.2.17 dev eth0 proto bird
 LAYOUTS = {"docker_host": (DOCKER_HOST, ("eth0", "eth1")), "calico_node": (CALICO_NODE, ("eth0",))}
 
 
+@functools.cache  # each file of tests asks for it, and for its reason
 def usable():
-    """Why namespaces cannot be made here, or an empty text."""
+    """Why namespaces cannot be made here, or an empty text. Root of a container may be told that it is not permitted, so one is made."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     if not shutil.which("ip"):
         return "there is no ip command"
-    return ""
+    try:
+        with space([]):
+            return ""
+    except subprocess.CalledProcessError as error:
+        return "this machine lets nobody make network namespaces (%s)" % error.stderr.strip()
 
 
 @contextmanager
 def space(commands):
     """A network namespace in which these ``ip`` commands were run; only what was made here is taken away."""
     name = "nodecare-%d-%d" % (os.getpid(), next(NUMBERS))
-    subprocess.run(["ip", "netns", "add", name], check=True)
+    subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True, check=True)
     try:
         for command in commands:
             ip(name, *(command.split() if isinstance(command, str) else command))
