@@ -17,6 +17,7 @@ import json
 import os
 import pwd
 import re
+import select
 import shutil
 import signal
 import socket
@@ -35,6 +36,7 @@ CHECKOUT = Path(__file__).parents[1]
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 # How the environment names a cluster: the user's own, which is not to be asked for a fleet.
 CLUSTER = re.compile(r"K8S_AUTH_|KUBECONFIG$|KUBERNETES_SERVICE_(HOST|PORT)$")
+FACE_AT_MOST = 120  # seconds until a face is made, which takes less than one where nothing else is done
 LISTEN_AT_MOST = 13  # sshd takes up to 16 addresses
 MORTAL = ["setpriv", "--pdeathsig", "KILL"]
 PROGRAMS = {"sshd": "openssh-server", "ssh": "openssh-client", "ssh-keygen": "openssh-client", "setpriv": "util-linux"}
@@ -134,9 +136,9 @@ class Fleet:
         argv = [*MORTAL, "unshare", "--mount", "--net", "--uts", "sh", "-e", str(script), name, str(files)]
         holder = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={"PATH": PATH, "PYTHON": self.python})
         self._open.callback(_finish, holder)
-        said = holder.stdout.readline()
-        if said != b"ready\n":
-            raise FleetError("the face of %s was not made: %s" % (name, (said + holder.stdout.read()).decode(errors="replace")))
+        said = _told(holder)
+        if said != READY:
+            raise FleetError("the face of %s was not made: %s" % (name, said.decode(errors="replace")))
         become = "setpriv --reuid %s --regid %s --clear-groups env HOME=/ USER=%s LOGNAME=%s " % (*_ids(face.user), face.user, face.user) if face.user else ""
         command = self._write(name + ".sh", 'exec nsenter --target %d --mount --net --uts -- %ssh -c "$SSH_ORIGINAL_COMMAND"\n' % (holder.pid, become))
         return "sh %s" % command
@@ -216,6 +218,7 @@ SSHD = [
     "Subsystem sftp internal-sftp",
 ]
 
+READY = b"ready\n"
 # Runs inside the new namespaces. /run and /etc become the face's own, and /sys shows its links; then it stays until its input ends.
 FACE = """\
 exec 2>&1
@@ -272,7 +275,21 @@ def _end(pid: int) -> None:
 
 def _finish(process: subprocess.Popen) -> None:
     process.kill()
-    process.communicate()
+    with process:  # its pipes are closed, whoever else may still hold their other ends
+        pass
+
+
+def _told(holder: subprocess.Popen) -> bytes:
+    """What a face says until it is ready, has ended, or has had its time."""
+    said, until = b"", time.monotonic() + FACE_AT_MOST
+    while not said.endswith(READY):
+        if not select.select([holder.stdout], [], [], max(0.0, until - time.monotonic()))[0]:
+            return said + b"it is not ready after %d s" % FACE_AT_MOST
+        more = os.read(holder.stdout.fileno(), 1 << 16)
+        if not more:
+            break
+        said += more
+    return said
 
 
 def _run(*argv: str) -> None:

@@ -17,7 +17,7 @@ ip address add 10.77.0.%d/24 dev eth0
 ip link set eth0 up && ip link set uplink up
 ip route add default via 10.77.0.254
 """
-# Accepts and never answers. It gets its name only once it listens.
+# Accepts and never answers. It gets its name only once it listens; where it has ended before, so does the face.
 SILENT = """
 mkdir -p /run/containerd
 setpriv --pdeathsig KILL "$PYTHON" -c '
@@ -30,7 +30,7 @@ held = []
 while True:
     held.append(door.accept())
 ' > /dev/null 2>&1 &
-until test -S /run/containerd/containerd.sock; do sleep 0.02; done
+until test -S /run/containerd/containerd.sock; do kill -0 $!; sleep 0.02; done
 """
 HOSTILE_LINKS = ("<b>x", "{{7*7}}", "$(reboot)", "'\"`id`;&|", "\x1b[2J\x07", "-rf")
 HOSTILE_FSTAB = (

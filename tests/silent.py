@@ -150,7 +150,7 @@ def targets(names):
     }
     files["/usr/local/sbin/containerd"] = "#!/bin/sh\necho containerd v1.7.24\n"
     start = "mount -t tmpfs face /var/lib\nsed -i s,PYTHON,$PYTHON, /usr/local/sbin/systemctl\n"
-    start += 'setpriv --pdeathsig KILL "$PYTHON" /etc/daemon.py >/dev/null 2>&1 &\nuntil test -e /run/unit/pid; do sleep 0.05; done\n'
+    start += 'setpriv --pdeathsig KILL "$PYTHON" /etc/daemon.py >/dev/null 2>&1 &\nuntil test -e /run/unit/pid; do kill -0 $!; sleep 0.05; done\n'
     files["/usr/local/sbin/systemctl"] = SYSTEMCTL
     files["/run/unit/wedged"] = ""
     return {node: Target(Face(files, LINK % number + start)) for number, node in enumerate(names, 1)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -20,7 +21,7 @@ def run(*command, cwd=ROOT, timeout=300, expect=(0,), **environment):
     What `make test` itself was told is not for the programs that the tests start.
     """
     inherited = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "ARGS")}
-    done = subprocess.run(
+    with subprocess.Popen(
         [str(part) for part in command],
         cwd=cwd,
         env={**inherited, "NO_COLOR": "1", "ANSIBLE_NOCOLOR": "1", **environment},
@@ -28,11 +29,15 @@ def run(*command, cwd=ROOT, timeout=300, expect=(0,), **environment):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=timeout,
-        check=False,
-    )
-    assert expect is None or done.returncode in expect, "%s ended with %d:\n%s" % (" ".join(map(str, command)), done.returncode, done.stdout)
-    return done.stdout
+        start_new_session=True,
+    ) as running:
+        try:
+            said = running.communicate(timeout=timeout)[0]
+        except BaseException:
+            os.killpg(running.pid, signal.SIGKILL)  # with all that it has started
+            raise
+    assert expect is None or running.returncode in expect, "%s ended with %d:\n%s" % (" ".join(map(str, command)), running.returncode, said)
+    return said
 
 
 def files(*patterns):

@@ -8,5 +8,6 @@ from sanity import sanity
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_sanity():
     sanity(NEWEST)

@@ -11,6 +11,7 @@ DEPEND = ("action-plugin-docs", "ansible-doc", "runtime-metadata", "validate-mod
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_sanity():
     """What depends on the core. All else reads the same lines as the newest's does."""
     sanity(OLDEST, *(word for name in DEPEND for word in ("--test", name)))

@@ -23,6 +23,7 @@ def test_style(gate):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_ansible_lint():
     ansible_lint(*(word for place in IN_LAB for word in ("--exclude", place)))
 

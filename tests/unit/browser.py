@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -27,7 +28,23 @@ FLAGS = [
 
 class Browser:
     def __enter__(self):
-        self.home = tempfile.mkdtemp(prefix="nodecare-browser-")
+        with ExitStack() as started:
+            self.home = tempfile.mkdtemp(prefix="nodecare-browser-")
+            started.callback(shutil.rmtree, self.home, ignore_errors=True)
+            self._start()
+            started.callback(self._end)
+            self.number, self.rest, self.session, self.events = 0, b"", None, []
+            target = self.send("Target.createTarget", url="about:blank")["targetId"]
+            self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+            for domain in ("Page", "Network", "Runtime", "Log"):
+                self.send(domain + ".enable")
+            self.started = started.pop_all()
+        return self
+
+    def __exit__(self, *_error):
+        self.started.close()
+
+    def _start(self):
         theirs, self.ask = os.pipe()
         self.hear, answers = os.pipe()
         command = 'exec "$@" 3<&%d 4>&%d' % (theirs, answers)
@@ -40,14 +57,8 @@ class Browser:
         )
         os.close(theirs)
         os.close(answers)
-        self.number, self.rest, self.session, self.events = 0, b"", None, []
-        target = self.send("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Network", "Runtime", "Log"):
-            self.send(domain + ".enable")
-        return self
 
-    def __exit__(self, *_error):
+    def _end(self):
         os.close(self.ask)  # Chromium ends with its pipe
         try:
             self.process.wait(20)
@@ -55,7 +66,6 @@ class Browser:
             self.process.kill()
             self.process.wait()
         os.close(self.hear)
-        shutil.rmtree(self.home, ignore_errors=True)
 
     def send(self, method, **params):
         self.number += 1
