@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -22,6 +23,8 @@ SWAPS = CALM["/proc/swaps"] + "/dev/sdb1\tpartition\t524284\t4\t-2\n"
 FSTAB = "/dev/sda1 / ext4 defaults 0 1\n/dev/sdb1\tnone swap sw 0 0\r\n"
 ASKED = "#!/bin/sh\nif test -e HOOKS/$(hostname); then . HOOKS/$(hostname); fi\n"
 SWAPOFF = ASKED + 'grep -v "^$1" /proc/swaps >/run/new; cat /run/new >/proc/swaps\n'
+# A hook that waits until there is a file go, or until the test has failed and all is gone.
+WAIT = "until test -e HOOKS/go -o ! -e HOOKS; do sleep 0.1; done\n"
 SWAPON = ASKED + 'for device; do :; done; printf "%s\\tpartition\\t524284\\t4\\t-2\\n" "$device" >>/proc/swaps\n'
 UNREACHABLE = "exit 255\n"
 
@@ -72,6 +75,10 @@ class Swapping:
             self.command(node).write_text(self.commands[node].read_text())
             (self.hooks / node).unlink(missing_ok=True)
 
+    def hook(self, node, text):
+        """What its swapoff and swapon do first."""
+        (self.hooks / node).write_text(text.replace("COMMAND", str(self.command(node))).replace("HOOKS", str(self.hooks)))
+
     def untouched(self):
         """The nodes on which nothing was changed."""
         return [node for node in NODES if self.on(node, "cat /proc/swaps /etc/fstab; ls /var/lib") == SWAPS + FSTAB]
@@ -111,6 +118,7 @@ def nodes(tmp_path_factory):
     files.update({"/usr/local/sbin/" + name: text.replace("HOOKS", str(hooks)) for name, text in (("swapoff", SWAPOFF), ("swapon", SWAPON))})
     with Fleet({node: Target(Face(files, LINK % number + "mount -t tmpfs face /var/lib\n")) for number, node in enumerate(NODES, 1)}) as fleet:
         yield Swapping(fleet, hooks, place)
+        shutil.rmtree(hooks)
 
 
 def changed(said):
@@ -146,7 +154,7 @@ def diff(said):
 
 
 def test_progress_is_visible(nodes):
-    (nodes.hooks / "s1").write_text("until test -e %s; do sleep 0.1; done\n" % (nodes.hooks / "go"))
+    nodes.hook("s1", WAIT)
     with nodes.start("repair_swap", "--limit", "s1") as run:
         said = ""
         for line in run.stdout:
@@ -163,11 +171,11 @@ def test_progress_is_visible(nodes):
 FAULTS = {
     "cut off at the first look": (LOOK, "", {}),
     "cut off before anything is changed": (ACT, "", {}),
-    "cut off while swap is being turned off": ("", "printf 'exit 255\\n' >COMMAND; until test -e HOOKS/go; do sleep 0.1; done\n", {"nodecare_swap_wait": 4}),
+    "cut off while swap is being turned off": ("", "printf 'exit 255\\n' >COMMAND; " + WAIT, {"nodecare_swap_wait": 4}),
     "cut off at the last look": (PROVE, "", {"nodecare_wait": 4}),
     "refused": ("", "", {"nodecare_thresholds": {"swap_off_reserve_mib": 100000000}}),
     "swapoff fails": ("", "echo Cannot allocate memory; exit 4\n", {}),
-    "swapoff does not end": ("", "until test -e HOOKS/go; do sleep 0.1; done\n", {"nodecare_swap_wait": 4}),
+    "swapoff does not end": ("", WAIT, {"nodecare_swap_wait": 4}),
 }
 HARD = "cut off while swap is being turned off"
 # Batches of two end by a node that fails and by one that is cut off; these fail like the other, so that the least batch is enough for them.
@@ -179,7 +187,7 @@ RUNS = [(fault, 1 if fault in ALONE else 2, NEWEST) for fault in FAULTS] + [(HAR
 def test_no_further_node_is_touched(fault, serial, core, nodes):
     task, hook, variables = FAULTS[fault]
     if hook:
-        (nodes.hooks / "s1").write_text(hook.replace("COMMAND", str(nodes.command("s1"))).replace("HOOKS", str(nodes.hooks)))
+        nodes.hook("s1", hook)
     said = nodes.play("repair_swap", expect=2, core=core, plug=(task, "s1"), nodecare_serial=serial, **variables)
     later = list(NODES[serial:])
     assert [node for node in nodes.untouched() if node in later] == later, said
@@ -209,7 +217,7 @@ def test_a_play_that_forgets_serial_is_refused(nodes):
 
 @pytest.mark.slow
 def test_a_controller_that_is_killed_leaves_what_the_next_run_finishes(nodes):
-    (nodes.hooks / "s1").write_text("until test -e %s; do sleep 0.1; done\n" % (nodes.hooks / "go"))
+    nodes.hook("s1", WAIT)
     with nodes.start("repair_swap") as run:
         for line in run.stdout:
             if "waiting for swapoff" in line:
