@@ -24,7 +24,7 @@ def program(package, name="bird"):
 def told(package, own, peers, more=""):
     """A configuration as confd writes it for Calico: no kernel routes, and a session with each of {name: "address port N"}."""
     old = package == "bird"
-    parts = ["router id %s;" % own, more, "protocol device {}", "graceful restart wait 60;"]
+    parts = ["router id %s;" % own, more, "protocol device {}", "graceful restart wait 600;"]
     routes = "import all; export none;"
     for name, neighbor in peers.items():
         lines = ["local as 64512;" if old else "local %s as 64512;" % own, "neighbor %s as 64512;" % neighbor, "multihop;", "graceful restart;"]
