@@ -12,15 +12,18 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 BIN = ROOT / ".venv" / "bin"
 CACHE = ROOT / ".cache"
+GIT = ("git", "-c", "safe.directory=*")  # the checkout may be another user's, as in a container
 WITH_PROGRAMS = "%s:%s" % (BIN, os.environ["PATH"])
+
+TOLD = ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "ARGS")
 
 
 def run(*command, cwd=ROOT, timeout=300, expect=(0,), **environment):
     """The output of a program that must end as expected; what it said is the test's message when it does not.
 
-    What `make test` itself was told is not for the programs that the tests start.
+    What `make test` itself was told is not for the programs that the tests start, nor what git was told where a hook of its runs the tests.
     """
-    inherited = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "ARGS")}
+    inherited = {name: value for name, value in os.environ.items() if name not in TOLD and not name.startswith("GIT_")}
     with subprocess.Popen(
         [str(part) for part in command],
         cwd=cwd,
@@ -42,7 +45,7 @@ def run(*command, cwd=ROOT, timeout=300, expect=(0,), **environment):
 
 def files(*patterns):
     """What git has or would have, so that a file which was not added yet is judged like the others."""
-    return sorted(path for path in run("git", "ls-files", "-co", "--exclude-standard", "--", *patterns).splitlines() if os.path.lexists(ROOT / path))
+    return sorted(path for path in run(*GIT, "ls-files", "-co", "--exclude-standard", "--", *patterns).splitlines() if os.path.lexists(ROOT / path))
 
 
 # The checkout finds itself through a symbolic link that is no part of the collection, nor is the lab. Recorded machines are data: they

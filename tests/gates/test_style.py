@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from checkout import BIN, run
+from checkout import BIN, GIT, run
 from lint import IN_LAB, ansible_lint
 
 GATES = {
@@ -31,5 +31,5 @@ def test_ansible_lint():
 def test_no_registry_is_named():
     """Where packages come from is each machine's own business."""
     hosts = ["py" + "pi.org", "python" + "hosted.org", "proxy.go" + "lang.org", "galaxy.ansible" + ".com", "deb.deb" + "ian.org"]
-    found = run("git", "grep", "-nI", "--untracked", *[part for host in hosts for part in ("-e", host)], "--", ":!LICENSE", expect=(0, 1))
+    found = run(*GIT, "grep", "-nI", "--untracked", *[part for host in hosts for part in ("-e", host)], "--", ":!LICENSE", expect=(0, 1))
     assert found == ""
