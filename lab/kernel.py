@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .cache import built, digest_of
-from .shell import LabError, apt_knows, run
+from .shell import LabError, apt, apt_knows, run
 
 PACKAGE = "user-mode-linux"
 WHOLE_STATE = Path(__file__).parent / "programs" / "whole-state" / "whole_state.c"
@@ -22,7 +22,7 @@ class Kernel:
 def kernel() -> Kernel:
     version = apt_knows(PACKAGE)
     if version is None:
-        run("apt-get", "-q", "update")
+        apt("update")
         version = apt_knows(PACKAGE)
     if version is None:
         raise LabError("this machine's apt knows no package %s; Debian has it" % PACKAGE)
@@ -33,7 +33,7 @@ def kernel() -> Kernel:
 
 def _build(draft: Path, version: str) -> None:
     # apt drops to an unprivileged user that may not write into a cache of root's.
-    run("apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", "%s=%s" % (PACKAGE, version), cwd=draft)
+    apt("-o", "APT::Sandbox::User=root", "download", "%s=%s" % (PACKAGE, version), cwd=draft)
     for package in draft.glob("*.deb"):
         run("dpkg", "-x", package, draft)
         package.unlink()

@@ -99,8 +99,19 @@ def need(programs: Sequence[str] = tuple(PACKAGES)) -> None:
     if missing:
         say("installing %s" % " ".join(missing))
         if not apt_knows(missing[0]):
-            run("apt-get", "-q", "update")
-        run("apt-get", "-q", "-y", "--no-install-recommends", "install", *missing, env={"DEBIAN_FRONTEND": "noninteractive"})
+            apt("update")
+        install = ("-y", "--no-install-recommends", "install", *missing)
+        try:
+            apt(*install)
+        except LabError:  # what apt knows may be too old to be had any more
+            apt("update")
+            apt(*install)
+
+
+def apt(*words: str, cwd: Path | None = None) -> None:
+    """Patient, since another program may be at it, and a mirror may be busy."""
+    patience = ("-o", "DPkg::Lock::Timeout=120", "-o", "Acquire::Retries=3")
+    run("apt-get", "-q", *patience, *words, cwd=cwd, env={"DEBIAN_FRONTEND": "noninteractive"})
 
 
 def apt_knows(package: str) -> str | None:

@@ -15,6 +15,8 @@ if [ "$(id -u)" != 0 ]; then
 fi
 echo "Installing$missing"
 export DEBIAN_FRONTEND=noninteractive
+# Another program may be at it, such as unattended-upgrades on a machine that has just come up.
+apt() { apt-get -qq -o DPkg::Lock::Timeout=120 -o Acquire::Retries=3 "$@"; }
 # shellcheck disable=SC2086  # a list of names
-{ apt-get install -qq -y --no-install-recommends $missing || { apt-get update -qq && apt-get install -qq -y --no-install-recommends $missing; }; } >/dev/null 2>&1 ||
+{ apt install -y --no-install-recommends $missing || { apt update && apt install -y --no-install-recommends $missing; }; } >/dev/null 2>&1 ||
     echo "apt-get could not install$missing: the tests that need them will be skipped"

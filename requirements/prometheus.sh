@@ -5,12 +5,13 @@ cd "$(dirname "$0")/.."
 place=.cache/prometheus
 [ ! -x "$place/usr/bin/promtool" ] || exit 0
 command -v apt-get >/dev/null || { echo "No apt-get here: the tests that need Prometheus and Alertmanager will be skipped"; exit 0; }
-apt-cache show prometheus >/dev/null 2>&1 || { [ "$(id -u)" = 0 ] && apt-get update -qq >/dev/null 2>&1; } || true
+apt() { apt-get -qq -o DPkg::Lock::Timeout=120 -o Acquire::Retries=3 "$@"; }
+download() { (cd "$place.draft" && apt download prometheus prometheus-alertmanager); }
 echo "Unpacking prometheus and prometheus-alertmanager"
 rm -rf "$place.draft"
 mkdir -p "$place.draft"
 {
-    (cd "$place.draft" && apt-get download -qq prometheus prometheus-alertmanager) &&
+    { download || { [ "$(id -u)" = 0 ] && apt update && download; }; } &&
         for package in "$place.draft"/*.deb; do dpkg -x "$package" "$place.draft"; done &&
         rm "$place.draft"/*.deb &&
         mv "$place.draft" "$place"
