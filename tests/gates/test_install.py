@@ -66,7 +66,7 @@ def preflight(programs, collection, where, interpreter):
     where.mkdir()
     said = run(
         programs / "ansible-playbook",
-        *("nodecare.kubernetes.preflight", "-i", "localhost,", "-c", "local", "-e", "ansible_python_interpreter=%s" % interpreter),
+        *("nodecare.kubernetes.preflight", "-i", "localhost,", "-c", "local", "-e", json.dumps({"ansible_python_interpreter": str(interpreter)})),
         cwd=where,
         expect=(0, 2),
         ANSIBLE_COLLECTIONS_PATH=str(collection.parents[2]),

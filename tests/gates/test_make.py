@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 
 import pytest
@@ -45,7 +46,7 @@ def test_programs_find_the_collection_from_the_checkout():
     assert "nodecare.kubernetes.node_check" in run(BIN / "ansible-doc", "-l", "nodecare.kubernetes")
     assert '"schema": "nodecare.node/1"' in run(
         *(BIN / "ansible", "localhost", "-m", "nodecare.kubernetes.node_check", "-a", "checks=swap"),
-        *("-e", "ansible_python_interpreter=%s" % (BIN / "python")),
+        *("-e", json.dumps({"ansible_python_interpreter": str(BIN / "python")})),
     )
     assert "preflight.yml" in run(BIN / "ansible-playbook", "--syntax-check", "playbooks/preflight.yml", cwd=ROOT)
 
