@@ -83,6 +83,15 @@ def usable():
         return "this machine lets nobody make network namespaces (%s)" % error.stderr.strip()
 
 
+def has_ipv6(address="::1"):
+    """Whether an address of IPv6 is there; ``::`` is wherever the kernel knows IPv6, and new namespaces with it."""
+    try:
+        with socket.create_server((address, 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
+
+
 @contextmanager
 def space(commands):
     """A network namespace in which these ``ip`` commands were run; only what was made here is taken away."""

@@ -14,9 +14,12 @@ import pytest
 from ansible_collections.nodecare.kubernetes.plugins.module_utils import _wire
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _judge
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._policy import policy
-from spaces import inside, ip, space, usable
+from spaces import has_ipv6, inside, ip, space, usable
 
 pytestmark = pytest.mark.skipif(bool(usable()), reason=usable() or "usable")
+
+IPV6 = has_ipv6("::")
+with_ipv6 = pytest.mark.skipif(not IPV6, reason="this machine's kernel has no IPv6")
 
 LOOPBACK = ["link set lo up"]
 NEAR, FAR = "192.0.2.1", "192.0.2.2"
@@ -25,11 +28,10 @@ LISTEN = """
 import socket, sys, time
 links = []
 for port in map(int, sys.argv[1:]):
-    link = socket.socket(socket.AF_INET6); link.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-    link.bind(("::", port)); link.listen(50); links.append(link)
+    links.append(socket.create_server(("", port), family=socket.%s, backlog=50, dualstack_ipv6=%r))
 print("ready", flush=True)
 time.sleep(600)
-"""
+""" % ("AF_INET6" if IPV6 else "AF_INET", IPV6)
 PROBE = """
 import json
 from ansible_collections.nodecare.kubernetes.plugins.module_utils import _probes
@@ -49,7 +51,8 @@ def cable(mtu=1500):
         ip(near, "link", "add", "eth0", "mtu", str(mtu), "type", "veth", "peer", "name", "eth0", "netns", far)
         for name, *addresses in ((near, NEAR, NEAR6), (far, FAR, FAR6)):
             ip(name, "address", "add", addresses[0] + "/24", "dev", "eth0")
-            ip(name, "address", "add", addresses[1] + "/64", "dev", "eth0", "nodad")
+            if IPV6:
+                ip(name, "address", "add", addresses[1] + "/64", "dev", "eth0", "nodad")
             ip(name, "link", "set", "eth0", "mtu", str(mtu), "up")
         yield near, far
 
@@ -111,7 +114,7 @@ def states(said):
     return {port: one["state"] for port, one in said["tcp"].items()}
 
 
-@pytest.mark.parametrize("address", [FAR, FAR6])
+@pytest.mark.parametrize("address", [FAR, pytest.param(FAR6, marks=with_ipv6)])
 def test_ports_that_are_open_closed_filtered_and_rejected(address):
     with cable() as (near, far), listening(far, 179, 5473, 6443):
         nft(far, "input tcp dport { 5473, 9 } drop", "input tcp dport 6443 reject with icmpx type admin-prohibited")
@@ -146,7 +149,7 @@ def test_a_session_that_stands_is_not_disturbed():
     assert said["10250"]["state"] == "open" and "in_use" not in said["10250"]
 
 
-@pytest.mark.parametrize("address", [FAR, FAR6])
+@pytest.mark.parametrize("address", [FAR, pytest.param(FAR6, marks=with_ipv6)])
 def test_packets_on_a_cable(address):
     with cable() as (near, _far):
         said = peer(near, address=address)["packets"]
@@ -291,11 +294,13 @@ def test_without_targets_and_with_nonsense():
         assert json.dumps(facts["path"]["api"]) is not None
 
 
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no ::1")
 def test_an_address_of_this_machine_is_no_peer():
     own = {"127.0.0.1": True, "::1": True, "203.0.113.7": False, "2001:db8::77": False, "nonsense": None, "300.1.1.1": None, "": None}
     assert {address: _wire.is_own(address) for address in own} == own
 
 
+@with_ipv6
 def test_what_may_be_bound_without_being_there_is_a_peer():
     """As net.ipv4.ip_nonlocal_bind allows where keepalived or haproxy runs."""
     own = {NEAR: True, NEAR6: True, "192.0.2.9": True, FAR: False, FAR6: False, "203.0.113.7": False, "2001:db8::77": False}
