@@ -270,7 +270,7 @@ def test_a_deadline_that_is_over_names_the_budget_and_says_what_was_evicted_with
     world.run_all()
     world.allows("db", 0)
     with Kubelet(world):
-        late = world.drain(even_bare=True, within=4)
+        late = world.drain(even_bare=True, within=15)
     assert late["failed"] and late["changed"] and named(late["evicted"]) == {"one"}
     held = "%s/held is held by the budget %s/db (allows 0 disruptions: 1 of 1 expected pods are healthy, 1 must be)" % (world.space, world.space)
     assert held in late["msg"] and "Evicted until then: %s/one" % world.space in late["msg"], late["msg"]
