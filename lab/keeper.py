@@ -30,7 +30,7 @@ def main() -> None:
             time.sleep(1)
 
 
-def wake_guests() -> None:
+def wake_guests(every: float = STANDS_STILL) -> None:
     """Once in a few hundred boots a User-Mode-Linux kernel loses its only timer, and its guest stands still for ever: whichever of
     its programs runs is never interrupted. The timer's signal sets it going again, and does nothing to one that is well.
     """
@@ -42,7 +42,7 @@ def wake_guests() -> None:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGALRM)
         before = now
-        time.sleep(STANDS_STILL)
+        time.sleep(every)
 
 
 def guest_kernels() -> dict[int, str]:
