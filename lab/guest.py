@@ -103,6 +103,13 @@ class Guest:
         shutil.rmtree(self.place, ignore_errors=True)
 
     @property
+    def kernel(self) -> int | None:
+        """The first of its processes, as the machine sees it; the others end with it (programs/uml)."""
+        statuses = {pid: _status(pid) for pid in self._processes()}
+        own = {pid: status for pid, status in statuses.items() if status.get("Name") == "linux.uml" and status["TracerPid"] == "0"}
+        return next((pid for pid, status in own.items() if int(status["PPid"]) not in own), None)
+
+    @property
     def running(self) -> bool:
         return bool(self._processes())
 
@@ -127,11 +134,14 @@ class Guest:
     def wait(self, limit: float = BOOT_LIMIT) -> float:
         def ready() -> bool:
             if not self.running:
-                raise LabError("%s ended while it booted; its last words are in %s" % (self.name, self.place / "console.log"))
+                raise LabError("%s ended while it booted:\n%s" % (self.name, self.last_words()))
             self._go_first()
             return self.answers()
 
         return wait_until("%s to answer by ssh" % self.name, ready, limit)
+
+    def last_words(self) -> str:
+        return "\n".join((self.place / "console.log").read_text(errors="replace").splitlines()[-10:])
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 

@@ -9,14 +9,14 @@ from .cache import built, digest_of
 from .shell import LabError, apt, apt_knows, run
 
 PACKAGE = "user-mode-linux"
-WHOLE_STATE = Path(__file__).parent / "programs" / "whole-state" / "whole_state.c"
+CALLS = sorted((Path(__file__).parent / "programs" / "uml").glob("*.c"))
 
 
 @dataclass(frozen=True)
 class Kernel:
     binary: Path
     modules: Path  # …/modules/<release>
-    preload: Path  # without which it does not run on the newest processors
+    preload: Path  # its calls to this machine, as lab/programs/uml has them
 
 
 def kernel() -> Kernel:
@@ -26,9 +26,9 @@ def kernel() -> Kernel:
         version = apt_knows(PACKAGE)
     if version is None:
         raise LabError("this machine's apt knows no package %s; Debian has it" % PACKAGE)
-    recipe = {"package": PACKAGE, "version": version, "preload": digest_of(WHOLE_STATE)}
+    recipe = {"package": PACKAGE, "version": version, "preload": digest_of(*CALLS)}
     place = built("kernel", recipe, lambda draft: _build(draft, version), "about 10 s")
-    return Kernel(place / "usr/bin/linux.uml", next((place / "usr/lib/uml/modules").iterdir()), place / "whole_state.so")
+    return Kernel(place / "usr/bin/linux.uml", next((place / "usr/lib/uml/modules").iterdir()), place / "calls.so")
 
 
 def _build(draft: Path, version: str) -> None:
@@ -37,4 +37,4 @@ def _build(draft: Path, version: str) -> None:
     for package in draft.glob("*.deb"):
         run("dpkg", "-x", package, draft)
         package.unlink()
-    run("cc", "-O2", "-shared", "-fPIC", "-o", draft / "whole_state.so", WHOLE_STATE)
+    run("cc", "-O2", "-shared", "-fPIC", "-o", draft / "calls.so", *CALLS)

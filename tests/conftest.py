@@ -1,7 +1,7 @@
 """What takes long is started first, so that it does not keep one process busy while the others have nothing left to do.
 
 What shares a file stays in one process, and so shares its sshd or its namespaces, but for the files whose tests share nothing.
-All that boots machines stays in one process, too (lanes.py).
+What boots machines has lanes of its own (lanes.py).
 
 No test asks the user's cluster, nor a proxy for what it has started itself; that holds for each process, since each reads this file.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from lanes import MACHINES
+from lanes import MACHINES, lane_of
 from xdist.scheduler import LoadFileScheduling
 
 from lab.fleet import CLUSTER
@@ -39,9 +39,7 @@ def pytest_collection_modifyitems(items):
 class ByFile(LoadFileScheduling):
     def _split_scope(self, nodeid):
         file = nodeid.partition("::")[0]
-        if MACHINES.search(file):
-            return "machines"
-        return nodeid if file.endswith(APART) else file
+        return lane_of(file, self.config.getoption("numprocesses")) or (nodeid if file.endswith(APART) else file)
 
 
 def pytest_xdist_make_scheduler(config, log):

@@ -9,6 +9,7 @@ from contextlib import suppress
 import pytest
 from labs import BOOT, Lab, eventually, own_name, processes_in, surroundings
 
+from lab.guest import Guest
 from lab.space import Space
 
 NODE = ("--layer", "nodes", "--nodes", 1)
@@ -63,6 +64,16 @@ def test_power_cut(lab):
     lab.do("start", "n1", timeout=BOOT)
     assert lab.boot_id("n1") != boot
     assert lab.on("n1", "cat /root/kept") == "written"
+
+
+def test_kernel_dies(lab):
+    """Nothing of the guest lives on without its kernel: what its programs ask for would be asked of this machine."""
+    guest = Guest(Space(lab.name), 1)
+    boot = lab.boot_id("n1")
+    os.kill(guest.kernel, signal.SIGKILL)
+    eventually("all of the guest to be gone", lambda: not guest.running, 60, 0.2)
+    lab.do("start", "n1", timeout=BOOT)
+    assert lab.boot_id("n1") != boot
 
 
 def test_two_side_by_side(lab):
