@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
-from labs import BOOT, Lab, eventually, own_name, processes_in, surroundings
+from labs import BOOT, ROOT, Lab, eventually, own_name, processes_in, surroundings
 
 from lab.guest import Guest
 from lab.space import Space
@@ -44,6 +46,15 @@ def test_up_twice(lab):
     boot, network = lab.boot_id("n1"), lab.network()
     lab.up(*NODE)
     assert (lab.boot_id("n1"), lab.network()) == (boot, network)
+
+
+def test_registers(lab, tmp_path):
+    """What programs have in the processor's vector registers is still theirs when they go on (lab/programs/uml/ptrace.c keeps account of it)."""
+    program = tmp_path / "registers"
+    subprocess.run(["cc", "-O2", "-static", "-pthread", "-o", program, Path(__file__).with_name("registers.c")], check=True)
+    with open(program, "rb") as content:
+        words = "cat >/root/registers && chmod 700 /root/registers && /root/registers"
+        subprocess.run(lab.command("ssh", "n1", words), cwd=ROOT, stdin=content, check=True)
 
 
 def test_freeze(lab):
