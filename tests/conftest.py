@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items):
 class ByFile(LoadFileScheduling):
     def _split_scope(self, nodeid):
         file = nodeid.partition("::")[0]
-        return lane_of(file, self.config.getoption("numprocesses")) or (nodeid if file.endswith(APART) else file)
+        return lane_of(file) or (nodeid if file.endswith(APART) else file)
 
 
 def pytest_xdist_make_scheduler(config, log):
