@@ -64,6 +64,8 @@ def wait_until(what: str, holds, limit: float, every: float = 0.3) -> float:
     return time.monotonic() - start
 
 
+GUESTS_MEMORY = "/dev/shm"
+LEAST_MEMORY = 3 << 30  # of two nodes
 PACKAGES = {
     "mmdebstrap": "mmdebstrap",
     "mke2fs": "e2fsprogs",
@@ -89,6 +91,10 @@ def able() -> None:
         raise LabError("the lab builds its nodes from Debian packages and needs apt-get on this machine")
     if not succeeds("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "mount", "-t", "tmpfs", "lab", "/mnt"):
         raise LabError("this machine lets not even root make network namespaces and mounts; a container needs --privileged for that")
+    room = os.statvfs(GUESTS_MEMORY)
+    if room.f_blocks * room.f_frsize < LEAST_MEMORY:
+        words = "the guests keep their memory in %s, which has room for %d MiB and needs %d: mount -o remount,size=8G %s"
+        raise LabError(words % (GUESTS_MEMORY, room.f_blocks * room.f_frsize >> 20, LEAST_MEMORY >> 20, GUESTS_MEMORY))
 
 
 def need(programs: Sequence[str] = tuple(PACKAGES)) -> None:

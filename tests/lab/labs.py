@@ -36,6 +36,11 @@ class Lab:
         own = {"LAB_ID": self.name, "PATH": "%s:%s" % (Path(sys.executable).parent, os.environ["PATH"]), "NO_COLOR": "1"}
         return {**os.environ, **own, "K8S_AUTH_KUBECONFIG": self.do("kubeconfig"), **more}
 
+    @property
+    def control_plane(self):
+        """Where its certificates and kubeconfigs are."""
+        return Path(self.do("kubeconfig")).parent
+
     def start(self, *words, **options):
         """A command of the lab that is not waited for."""
         return subprocess.Popen(self.command(*words), cwd=ROOT, stdin=subprocess.DEVNULL, **options)

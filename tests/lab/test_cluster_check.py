@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 import yaml
@@ -13,7 +12,6 @@ from labs import ROOT, Lab, eventually, own_name
 
 READER = ROOT / "docs" / "nodecare-reader.yml"
 ROLE = next(one for one in yaml.safe_load(READER.read_text())["items"] if one["kind"] == "ClusterRole")
-PLANE = Path("~/.cache/nodecare-lab/labs").expanduser()
 SERVER = "https://10.0.0.1:6443"
 ROOM = {"pods": "9", "cpu": "4", "memory": "8Gi"}  # without it no pod is placed
 MANIFEST = """
@@ -30,7 +28,7 @@ class Cluster:
 
     def __init__(self, lab):
         self.lab = lab
-        self.place = PLANE / lab.name / "control-plane"
+        self.place = lab.control_plane
         lab.kubectl("apply", "-f", READER)
         self.token = lab.kubectl("-n", "kube-system", "create", "token", "nodecare-reader")
 

@@ -200,7 +200,7 @@ def test_a_server_that_hangs_ends_the_task_in_time(runs):
 
 def account(lab, name):
     lab.kubectl("apply", "-f", DOCS / "nodecare-reader.yml", "-f", DOCS / "nodecare-repairer.yml")
-    ca = Path("~/.cache/nodecare-lab/labs").expanduser() / lab.name / "control-plane" / "pki" / "ca.crt"
+    ca = lab.control_plane / "pki" / "ca.crt"
     return {"host": SERVER, "api_key": lab.kubectl("-n", "kube-system", "create", "token", name), "ca_cert": str(ca)}
 
 

@@ -36,7 +36,7 @@ class Machine:
         (place / PATH).mkdir(parents=True)
         program = Path(lab.do("exec", "--", "python3", "-c", DEFINE % lab.name, timeout=1800).splitlines()[-1])
         (place / "calico-ipam").symlink_to(program / "calico-cni")
-        self.plane = Path("~/.cache/nodecare-lab/labs").expanduser() / lab.name / "control-plane"
+        self.plane = lab.control_plane
         for name in ("nodecare-reader", "nodecare-repairer"):
             lab.kubectl("apply", "-f", ROOT / "docs" / (name + ".yml"))
         objects = [

@@ -52,17 +52,22 @@ def _of_keys(data):
     return [data, *(line for body in PEM.findall(inside) for line in body.split() if len(line) >= LEAST)]
 
 
+@pytest.fixture(scope="module")
+def kubeconfig(cluster, secrets, tmp_path_factory):
+    """The administrator's, by a key and by a token at once: a run then has both."""
+    config = yaml.safe_load(Path(cluster.do("kubeconfig")).read_text())
+    (config["users"][0]["user"]["token"],) = secrets["the run's token"]
+    file = tmp_path_factory.mktemp("secrets") / "config"
+    file.write_text(yaml.safe_dump(config))
+    return file
+
+
 @pytest.mark.parametrize("playbook", PLAYBOOKS)
-def test_nothing_secret_is_shown(playbook, cluster, secrets, tmp_path):
-    """With the administrator's kubeconfig, and once with a token; whether the repair refuses does not matter here."""
+def test_nothing_secret_is_shown(playbook, cluster, secrets, kubeconfig, tmp_path):
+    """Whether the repair refuses does not matter here."""
     given = {"nodecare_report_dir": str(tmp_path / "report"), "nodecare_wait": 30, "nodecare_reboot_ok": False, "nodecare_save_facts": True}
     argv = ["-i", "lab/hosts.sh", "playbooks/%s.yml" % playbook, "--limit", NODE, "--check", "--diff", "-vvv", "-e", json.dumps(given)]
-    said = _said(cluster, argv)
-    (token,) = secrets["the run's token"]
-    config = yaml.safe_load(Path(cluster.do("kubeconfig")).read_text())
-    config["users"][0]["user"] = {"token": token}
-    (tmp_path / "config").write_text(yaml.safe_dump(config))
-    said += _said(cluster, argv, K8S_AUTH_KUBECONFIG=str(tmp_path / "config"))
+    said = _said(cluster, argv, K8S_AUTH_KUBECONFIG=str(kubeconfig))
     written = [file.read_text(errors="replace") for file in (tmp_path / "report").rglob("*") if file.is_file()] if (tmp_path / "report").exists() else []
     shown = {where: sum(text in said or any(text in one for one in written) for text in texts) for where, texts in secrets.items()}
     assert not any(shown.values()), shown
