@@ -73,7 +73,7 @@ ifdef SCENARIO
 else
 # First, alone, what looks at all of this machine (nothing, where ARGS picks other tests: 5); then the rest in lanes (tests/lanes.py).
 	@.venv/bin/pytest $(FIRST) -vv -s -r fEs $(ARGS); first=$$?; if [ $$first = 5 ]; then first=0; fi; \
-	.venv/bin/pytest tests/lab $(FIRST:%=--ignore=%) -n 2 --dist loadfile --no-loadscope-reorder -vv -r fEs --durations=25 $(ARGS) && exit $$first
+	.venv/bin/pytest tests/lab $(FIRST:%=--ignore=%) -n 3 --dist loadfile --no-loadscope-reorder -vv -r fEs --durations=25 $(ARGS) && exit $$first
 endif
 
 LAB := python3 -m lab --id $(or $(LAB_ID),lab)

@@ -10,8 +10,8 @@ from lanes import MACHINES
 
 
 def pytest_collection_modifyitems(config, items):
-    """The cluster stands from its first test to the end, so what needs a lab of its own comes before; but machines before all else."""
-    items.sort(key=lambda item: (not MACHINES.search(item.nodeid), "cluster" in item.fixturenames))
+    """What several files share stands from its first test to the end, so what needs a lab of its own comes before; but machines before all else."""
+    items.sort(key=lambda item: (not MACHINES.search(item.nodeid), bool({"cluster", "nodes"} & set(item.fixturenames))))
     here = [item for item in items if item.path.parent == ROOT / "tests" / "lab"]
     if config.pluginmanager.hasplugin("timeout"):
         for item in here:  # all that they wait for has a limit of its own, and what ends them would leave their machines standing
@@ -49,6 +49,12 @@ def pytest_runtest_setup(item):
 def cluster():
     """Three nodes (or LAB_NODES) with Calico: the lab LAB_ID where that stands, else one of our own that goes with us."""
     yield from _standing_or_own("LAB_ID", "c", "--layer", "calico", "--nodes", os.environ.get("LAB_NODES") or 3)
+
+
+@pytest.fixture(scope="session")
+def nodes():
+    """Two nodes without Kubernetes: the lab LAB_OF_NODES where that stands, else one of our own that goes with us."""
+    yield from _standing_or_own("LAB_OF_NODES", "n", "--layer", "nodes", "--nodes", 2)
 
 
 @pytest.fixture(scope="session")

@@ -26,10 +26,10 @@ for seed in range(%d, %d):
 """
 
 
-def test_layouts_on_a_node(cluster, tmp_path):
-    _bring(cluster, _parcel(tmp_path))
-    said = cluster.on("n1", "cd /root/autodetect && python3 -c '%s'" % (TRY % (FIRST, FIRST + COUNT, VERSIONS)).replace("'", '"'), timeout=COUNT * LIMIT)
-    cluster.on("n1", "rm -r /root/autodetect")
+def test_layouts_on_a_node(nodes, tmp_path):
+    _bring(nodes, _parcel(tmp_path))
+    said = nodes.on("n1", "cd /root/autodetect && python3 -c '%s'" % (TRY % (FIRST, FIRST + COUNT, VERSIONS)).replace("'", '"'), timeout=COUNT * LIMIT)
+    nodes.on("n1", "rm -r /root/autodetect")
     tried = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
     assert len(tried) == COUNT
     assert [one for got in tried for one in differences(got) if one[-1] is not None] == []
@@ -46,7 +46,7 @@ def _parcel(place):
     return place
 
 
-def _bring(cluster, place):
+def _bring(nodes, place):
     packed = subprocess.run(["tar", "-C", str(place), "-czf", "-", "."], stdout=subprocess.PIPE, check=True).stdout
-    unpack = cluster.command("ssh", "n1", "rm -rf /root/autodetect && mkdir /root/autodetect && tar -C /root/autodetect -xzf -")
+    unpack = nodes.command("ssh", "n1", "rm -rf /root/autodetect && mkdir /root/autodetect && tar -C /root/autodetect -xzf -")
     subprocess.run(unpack, cwd=ROOT, input=packed, check=True)

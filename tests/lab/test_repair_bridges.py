@@ -1,4 +1,4 @@
-"""A mesh that a stray bridge broke is healed on real nodes, and no packet between the others is lost; docker's own network goes and comes back.
+"""A mesh that a stray bridge broke is healed on real nodes, and no packet between the others is lost.
 
 The nodes are looked at by plain commands, kubectl, calicoctl and birdcl.
 """
@@ -10,8 +10,7 @@ import re
 import subprocess
 from contextlib import contextmanager
 
-import pytest
-from labs import BOOT, ROOT, Lab, changed, eventually, own_name
+from labs import BOOT, ROOT, changed, eventually
 from mesh import BRIDGE, ILL, WELL, healed, old_start, registered  # noqa: F401 - the fixtures among them
 from test_cluster import NODES, pods, talkers  # noqa: F401 - the last is a fixture
 
@@ -129,58 +128,3 @@ def test_a_broken_mesh_is_healed_and_the_others_lose_nothing(old_start, talkers)
     assert lost(whole, HEALTHY) == 0
     assert not any(changed(cluster.play("repair_bridges")).values())
     assert "+172.18.0.1/16" in cluster.play("undo", "--check", "--diff", "--limit", ILL)
-
-
-# -- a real docker -------------------------------------------------------------------------------------------------------
-
-MADE = "docker network create --subnet 172.30.5.0/24 --gateway 172.30.5.9 --label com.docker.compose.project=shop -o com.docker.network.driver.mtu=1400 one"
-KEPT = "docker network inspect one | jq -S 'map(del(.Id, .Created))' 2>/dev/null || docker network inspect one | grep -v '\"Id\"\\|\"Created\"'"
-EMPTY = "tar -c --files-from /dev/null | docker import - empty >/dev/null; docker create --name needs --network one empty /nothing"
-ALONE = {"nodecare_cluster": False}
-
-
-@pytest.fixture(scope="module")
-def with_docker():
-    """A node with docker, and no cluster."""
-    made = Lab(own_name("d"))
-    try:
-        made.up("--layer", "nodes", "--nodes", 1, "--docker")
-        made.on("n1", "systemctl start docker")
-        yield made
-    finally:
-        made.do("down")
-
-
-def test_dockers_own_network_goes_and_comes_back(with_docker):
-    lab = with_docker
-    name = "br-" + lab.on("n1", MADE)[:12]
-    before = lab.on("n1", KEPT)
-    lab.on("n1", EMPTY)
-    said = lab.play("repair_bridges", expect=(2,), **ALONE)
-    assert "the container needs (created) of docker" in said and name in lab.on("n1", "ip -br link")
-    lab.on("n1", "docker rm needs")
-
-    predicted = lab.play("repair_bridges", "--check", "--diff", **ALONE)
-    assert name in lab.on("n1", "ip -br link")
-    done = lab.play("repair_bridges", "--diff", **ALONE)
-    assert changed(predicted) == changed(done) == {"n1": 1}
-    lab.on("n1", "systemctl restart docker")  # it would make again what it still knows
-    assert name not in lab.on("n1", "ip -br link") and "one" not in lab.on("n1", "docker network ls --format '{{.Name}}'").split()
-    assert "docker0" in lab.on("n1", "ip -br link")
-    assert changed(lab.play("repair_bridges", **ALONE)) == {"n1": 0}
-
-    lab.play("undo", **ALONE)
-    assert lab.on("n1", KEPT) == before
-    lab.on("n1", "docker network rm one")
-
-
-def test_a_docker_that_does_not_run_keeps_its_networks(with_docker, tmp_path):
-    """systemd listens in its place and would start it for whoever asks, which a look must not do."""
-    lab = with_docker
-    name = "br-" + lab.on("n1", MADE)[:12]
-    lab.on("n1", "systemctl stop docker")
-    said = lab.play("repair_bridges", expect=(2,), **ALONE)
-    assert "start docker, then run this again" in said and name in lab.on("n1", "ip -br link")
-    lab.play("preflight", nodecare_fail_on="never", nodecare_report_dir=str(tmp_path), **ALONE)
-    assert lab.on("n1", "systemctl is-active docker docker.socket || true").split() == ["inactive", "active"]
-    lab.on("n1", "systemctl start docker; docker network rm one")

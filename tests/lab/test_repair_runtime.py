@@ -9,13 +9,12 @@ import signal
 from datetime import datetime
 
 import pytest
-from labs import IMPATIENT, Lab, Watch, changed, eventually, own_name
+from labs import IMPATIENT, Watch, changed, eventually
+from runtimes import PATIENCE, main_process, play, preflight
 from shop import closed, opened, pods_on, ready_pods
 
 MARK = "nodecare/repair"
 LEASE = ("-n", "kube-system", "get", "lease", "nodecare-repair", "--ignore-not-found", "-o", "name")
-# A node of the lab is slow, and slower while others use this machine's CPUs; but each look at a silent daemon takes this long, too.
-PATIENCE = {"nodecare_timeout": 8, "nodecare_wait": 900, "nodecare_runtime_wait": 600, "nodecare_drain_wait": 90, "nodecare_lock_wait": 1200}
 CONSENT = {"nodecare_allow_disruption": True, "nodecare_drain_even_emptydir": True, "nodecare_drain_even_bare": True}
 # Nobody finds containerd any more, while it itself lives: only a restart heals that.
 LOST_SOCKET = "rm /run/containerd/containerd.sock"
@@ -24,28 +23,11 @@ KILLS = "mkdir -p %s; printf '[Service]\\nKillMode=control-group\\n' >%s; system
 SPARES = "rm -f %s; systemctl daemon-reload" % DROP_IN
 
 
-def play(lab, playbook, *words, **variables):
-    return lab.play(playbook, *words, **{**PATIENCE, **variables})
-
-
-def preflight(lab, place, *words, **variables):
-    """{rule: status} of the worst findings about runtimes and kubelet."""
-    play(lab, "preflight", *words, nodecare_checks=["runtime", "kubelet"], nodecare_report_dir=str(place), nodecare_fail_on="never", **variables)
-    order, found = ["fail", "warn", "unknown", "pass", "skip"], {}
-    for one in json.loads((place / "report.json").read_text())["findings"]:
-        found[one["id"]] = min(found.get(one["id"], "skip"), one["status"], key=order.index)
-    return found
-
-
 def silent_for(said):
     return float(re.search(r"it answers ([0-9.]+) s after this repair found it silent", said).group(1))
 
 
 # -- what is true, by others' word ---------------------------------------------------------------------------------------
-
-
-def main_process(lab, node, unit="containerd"):
-    return lab.on(node, "systemctl show -p MainPID --value %s" % unit)
 
 
 def by_crictl(lab, node):
@@ -229,64 +211,3 @@ def test_a_controller_that_is_killed_leaves_what_the_next_run_finishes(app):
     assert node_of(app, "n1") == AS_EVER and app.kubectl(*LEASE) == ""
     assert main_process(app, "n1") == restarted, "it was restarted twice"
     assert by_crictl(app, "n1") == before
-
-
-# -- docker ----------------------------------------------------------------------------------------------------------------
-
-TINY = "tar -chf - /usr/bin/sleep $(ldd /usr/bin/sleep | grep -o '/lib[^ ]*') | docker import - tiny >/dev/null"
-START = "systemctl start docker; docker image inspect tiny >/dev/null 2>&1 || { %s; }; docker run -d --network none tiny /usr/bin/sleep 99999" % TINY
-
-SILENT = 'import socket, time; door = socket.socket(socket.AF_UNIX); door.bind("/run/docker.sock"); door.listen(9); time.sleep(1e6)'
-
-
-@pytest.fixture(scope="module")
-def with_docker():
-    """A node with docker and without Kubernetes: the lab LAB_OF_DOCKER where that stands, else one of our own that goes with us."""
-    standing = Lab(os.environ.get("LAB_OF_DOCKER") or "none")
-    if standing.ask("status")[0] == 0:
-        yield standing
-        return
-    made = Lab(own_name("d"))
-    try:
-        made.up("--layer", "nodes", "--nodes", 1, "--docker")
-        yield made
-    finally:
-        made.do("down")
-
-
-def container_of(lab):
-    return lab.on("n1", "docker inspect -f '{{.Id}} {{.State.Pid}} {{.State.Running}}' $(docker ps -q --no-trunc)")
-
-
-def test_docker_that_waits_for_containerd_gets_on_when_that_does(with_docker, tmp_path):
-    """containerd is stopped by a signal: docker answers its ping and nothing more. Neither of them is restarted."""
-    lab, alone = with_docker, {"nodecare_cluster": False}
-    lab.on("n1", START)
-    before = container_of(lab), main_process(lab, "n1"), main_process(lab, "n1", "docker")
-    lab.on("n1", "kill -STOP $(systemctl show -p MainPID --value containerd)")
-    try:
-        assert preflight(lab, tmp_path, **alone)["runtime.docker_cannot_reach_containerd"] == "fail"
-        said = play(lab, "repair_runtime", "--diff", **alone)
-    finally:
-        lab.on("n1", "kill -CONT $(systemctl show -p MainPID --value containerd)")
-    assert "+continue" in said
-    assert (container_of(lab), main_process(lab, "n1"), main_process(lab, "n1", "docker")) == before
-    assert preflight(lab, tmp_path, **alone)["runtime.docker_cannot_reach_containerd"] in ("pass", "warn")
-    lab.on("n1", "docker rm -f $(docker ps -q)")
-
-
-def test_docker_without_live_restore_is_not_restarted_unasked(with_docker):
-    """Nobody answers on its socket: its restart would end its containers, and there is no cluster to drain the node in."""
-    lab, alone = with_docker, {"nodecare_cluster": False}
-    lab.on("n1", START)
-    before = container_of(lab), main_process(lab, "n1", "docker")
-    lab.on("n1", "rm /run/docker.sock; systemd-run -q --unit=lab-silent python3 -c '%s'" % SILENT)
-    eventually("a silent socket", lambda: lab.ask("ssh", "n1", "test -S /run/docker.sock")[0] == 0)
-    try:
-        said = play(lab, "repair_runtime", expect=(2,), **alone)
-        assert "docker runs 1 container without live-restore: its restart stops all of them" in said
-        said = play(lab, "repair_runtime", expect=(2,), nodecare_allow_disruption=True, **alone)
-        assert "drain it by hand and say nodecare_runtime_drained=true" in said
-        assert main_process(lab, "n1", "docker") == before[1]
-    finally:
-        lab.on("n1", "systemctl stop lab-silent; rm -f /run/docker.sock; systemctl restart docker.socket docker; docker rm -f $(docker ps -aq) || true")

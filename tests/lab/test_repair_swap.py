@@ -7,12 +7,11 @@ kubelet is the scenario repair_swap.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 
 import pytest
-from labs import IMPATIENT, PLAYBOOK, ROOT, Lab, changed, eventually, own_name
+from labs import IMPATIENT, PLAYBOOK, ROOT, Lab, changed, eventually
 
 FSTAB = "printf '%s' >/etc/fstab; chmod 640 /etc/fstab"
 # All that a repair could change, but for its own journal: what each path is, to whom it belongs, and its bytes.
@@ -94,18 +93,8 @@ def on(lab, node):
 
 
 @pytest.fixture(scope="module")
-def lab():
-    """Two nodes without Kubernetes: the lab LAB_OF_NODES where that stands, else one of our own that goes with us."""
-    standing = Nodes(os.environ.get("LAB_OF_NODES") or "none")
-    if standing.ask("status")[0] == 0:
-        yield standing
-        return
-    made = Nodes(own_name("s"))
-    try:
-        made.up("--layer", "nodes", "--nodes", 2)
-        yield made
-    finally:
-        made.do("down")
+def lab(nodes):
+    return Nodes(nodes.name)
 
 
 @pytest.fixture
