@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from contextlib import contextmanager
 
 import pytest
 from labs import Lab, eventually, own_name
@@ -58,26 +60,33 @@ def test_each_api_server_can_be_gone_or_hang(lab):
     eventually("the second API server", lambda: is_ready(lab, SECOND))
 
 
+@contextmanager
+def disturbed(lab, *how):
+    lab.do("api", *how)
+    try:
+        yield
+    finally:
+        lab.do("api", "heal")
+
+
 def test_slow_for_users(lab):
-    lab.do("api", "slow", "--ms", 1500, "--for", "users")
-    start = time.monotonic()
-    assert is_ready(lab, "--request-timeout=60s")
-    assert time.monotonic() - start > 3, "neither the handshake nor the answer came later"
-    lab.do("api", "heal")
+    with disturbed(lab, "slow", "--ms", 1500, "--for", "users"):
+        start = time.monotonic()
+        assert is_ready(lab, "--request-timeout=60s")
+        assert time.monotonic() - start > 3, "neither the handshake nor the answer came later"
 
 
-@pytest.mark.parametrize(("kind", "what"), [("refuse", "refused"), ("drop", "deadline exceeded")])
+# Which of its clocks kubectl names depends on how busy the machine is.
+@pytest.mark.parametrize(("kind", "what"), [("refuse", "refused"), ("drop", "deadline exceeded|Timeout exceeded|i/o timeout")])
 def test_no_way_for_users(lab, kind, what):
-    lab.do("api", kind, "--for", "users")
-    assert what in readiness(lab, HANGS)[1]
-    lab.do("api", "heal")
+    with disturbed(lab, kind, "--for", "users"):
+        assert re.search(what, readiness(lab, HANGS)[1])
     assert is_ready(lab)
 
 
 @pytest.mark.parametrize("kind", ["refuse", "drop"])
 def test_no_way_for_a_node(lab, kind):
     eventually("the node to be heard of", lambda: node_is_ready(lab) in ("True", "False"))
-    lab.do("api", kind, "--for", "n1")
-    eventually("the node not to be heard of", lambda: node_is_ready(lab) == "Unknown")
-    lab.do("api", "heal")
+    with disturbed(lab, kind, "--for", "n1"):
+        eventually("the node not to be heard of", lambda: node_is_ready(lab) == "Unknown")
     eventually("the node to be heard of again", lambda: node_is_ready(lab) in ("True", "False"))
