@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from .shell import LabError, Word, wait_until
+from .shell import LabError, Word, go_after, wait_until
 from .space import Space, child_of, is_stopped, runs
 
 
@@ -30,10 +30,11 @@ class Daemon:
         # It records itself before it becomes anything, as the lab's first process does, and does not outlive what was recorded.
         script = 'echo $$ $(cut -d" " -f22 /proc/$$/stat) > "$1"; shift; exec "$@"'
         with open(self.log, "ab") as log:
-            subprocess.Popen(
+            begun = subprocess.Popen(
                 ["sh", "-c", script, "sh", str(self._record), *self.space.inside("setpriv", "--pdeathsig", "KILL", *argv)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env={**os.environ, **(env or {})},
             )  # fmt: skip
+        go_after(begun.pid, os.nice(0))
         wait_until("%s to start" % self.name, lambda: self._record.exists() and self._record.read_text().endswith("\n"), 30, 0.02)
 
     def wait(self, ready, limit: float) -> float:

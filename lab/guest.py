@@ -7,17 +7,16 @@ import shutil
 import signal
 import uuid
 import zlib
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from .kernel import Kernel
-from .shell import LabError, run, succeeds, wait_until
+from .shell import LabError, go_after, run, succeeds, wait_until
 from .space import Space
 
 MEMORY = "1536M"
 NICS = ("vec0", "vec1")
-NICE = -10  # before the machine's other work: a guest that waits for a processor looks overloaded to whoever looks inside
+NICE = -10  # before the other work of whoever starts it: a guest that waits for a processor looks overloaded to whoever looks inside
 BOOT_LIMIT = 600  # a two-core machine that is busy with other labs has taken 250 s for one guest
 SSH = ["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", "ConnectTimeout=10", "-o", "BatchMode=yes"]
 
@@ -160,10 +159,8 @@ class Guest:
         return found
 
     def _go_first(self) -> None:
-        """Where the kernel shares processors out among sessions, as which a guest counts, its niceness is the session's."""
         for pid in self._processes():
-            with suppress(OSError):  # it has ended, or there is no such thing in this kernel
-                Path("/proc/%d/autogroup" % pid).write_text("%d" % NICE)
+            go_after(pid, os.nice(0) + NICE)
 
     def port_on_bridge(self, number: int) -> str:
         return "%sb%d" % (self.name, number)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -52,6 +53,12 @@ def succeeds(*argv: Word, timeout: float | None = None) -> bool:
         )
     except subprocess.TimeoutExpired:
         return False
+
+
+def go_after(pid: int, niceness: int) -> None:
+    """Where the kernel shares processors out among sessions, it is the niceness of a process's session that counts."""
+    with suppress(OSError):  # it has ended, or there is no such thing in this kernel
+        Path("/proc/%d/autogroup" % pid).write_text("%d" % niceness)
 
 
 def wait_until(what: str, holds, limit: float, every: float = 0.3) -> float:

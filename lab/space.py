@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .cache import CACHE
-from .shell import LabError, Word, run, say, succeeds, wait_until
+from .shell import LabError, Word, go_after, run, say, succeeds, wait_until
 
 LABS = CACHE / "labs"
 KEEPER = Path(__file__).parent / "keeper.py"
@@ -80,6 +80,7 @@ class Space:
             process = subprocess.Popen(
                 self.inside(*argv), stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env={**os.environ, **(env or {})}
             )
+        go_after(process.pid, os.nice(0))
         return process.pid
 
     def close(self) -> None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 
+CLUSTER = "a cluster with Calico"
 LANES = {
-    "a cluster with Calico": r"cluster|diagnosis|recycle|scenarios|secrets|repair_(autodetection|bridges|by_plan|ipam_node|probes|runtime)",
+    CLUSTER: r"cluster|diagnosis|recycle|scenarios|secrets|repair_(autodetection|bridges|by_plan|ipam_node|probes|runtime)",
     "a node or two": r"autodetect_guest|control_plane|variants|repair_(docker|swap)",
 }
 FILES = {lane: re.compile(r"lab/test_(%s)\.py" % names) for lane, names in LANES.items()}
