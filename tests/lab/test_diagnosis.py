@@ -80,7 +80,7 @@ def silent(healed):  # noqa: F811
 
 
 def test_init_that_waits_for_the_runtime(silent, tmp_path):
-    """The same picture as of a migration that does not end, which tests/lab/test_repair_ipam.py shows."""
+    """The same picture as of a migration that does not end, which tests/lab/test_repair_ipam_node.py shows."""
     silent.kubectl("-n", "kube-system", "delete", "pod", calico_node(silent)["metadata"]["name"], *AT_ONCE)
     eventually("a new pod to be bound to the node", lambda: calico_node(silent)["status"]["phase"] == "Pending", BOOT)
     report, said = reported(silent, "diagnose", tmp_path, calico_init_s=1)
