@@ -51,6 +51,20 @@ def pytest_runtest_setup(item):
         go_after(os.getpid(), GIVE_WAY)
 
 
+@pytest.fixture
+def figure(record_property):
+    """Takes down what a test has measured."""
+    return lambda said: record_property("figure", said)
+
+
+def pytest_terminal_summary(terminalreporter):
+    told = [(one.nodeid, said) for one in terminalreporter.getreports("passed") for name, said in one.user_properties if name == "figure"]
+    if told:
+        terminalreporter.section("figures")
+    for test, said in told:
+        terminalreporter.line("%s: %s" % (test.partition("::")[2], said))
+
+
 @pytest.fixture(scope="session")
 def cluster():
     """Three nodes (or LAB_NODES) with Calico: the lab LAB_ID where that stands, else one of our own that goes with us."""

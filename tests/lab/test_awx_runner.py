@@ -44,16 +44,14 @@ def test_with_a_limit_the_nodes_are_asked(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["preflight", "diagnose"])
-def test_a_hundred_nodes(name, tmp_path, capsys):
+def test_a_hundred_nodes(name, tmp_path, figure):
     nodes = ["node-%03d" % number for number in range(100)]
     job = launch(tmp_path / "job", name, here(*nodes))
     assert job.code in (0, 2), job.said
     assert set(job.artifacts) == FOUND and job.artifacts["nodecare_found_summary"]["nodes"] == 100
     assert job.largest < MOST
-    with capsys.disabled():
-        print("\n%s of 100 nodes: rc %d, %d events, the largest %d bytes, artifacts %d bytes (%s)" % (
-            *(name, job.code, len(job.events), job.largest, len(json.dumps(job.artifacts))), ", ".join(sorted(job.artifacts))
-        ))  # fmt: skip
+    size = len(json.dumps(job.artifacts))
+    figure("rc %d, %d events, the largest %d bytes, artifacts %d bytes" % (job.code, len(job.events), job.largest, size))
 
 
 def test_preflight_leaves_artifacts_also_where_it_fails(tmp_path):

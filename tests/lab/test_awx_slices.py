@@ -6,12 +6,12 @@ from bench.judging import made_up_cluster
 from slices import LOST, TWINS, fleet, merged_and_whole, registered
 
 
-def test_a_thousand_nodes_in_ten_slices(tmp_path):
+def test_a_thousand_nodes_in_ten_slices(tmp_path, figure):
     merged, whole, loose = merged_and_whole(registered(fleet(1000, tmp_path)))
     assert merged["findings"] == whole["findings"] and merged == whole
     assert loose != whole["findings"]
     assert {one["node"] for one in merged["findings"] if one["id"] == "host.unique" and one["status"] == "fail"} == set(TWINS)
-    print("%d findings on %d nodes are the same" % (len(whole["findings"]), whole["summary"]["nodes"]))
+    figure("%d findings on %d nodes are the same" % (len(whole["findings"]), whole["summary"]["nodes"]))
 
 
 def test_a_thousand_nodes_of_a_cluster_that_each_slice_has_read(tmp_path):

@@ -41,9 +41,10 @@ def all_well(cluster):
     return ready_nodes(cluster) == set(NODES) == {node for node, pod in network.items() if ready(pod)}
 
 
-def test_nodes(cluster):
+def test_nodes(cluster, figure):
     eventually("all nodes and their calico-node to be ready", lambda: all_well(cluster), BOOT)
     assert {node["status"]["nodeInfo"]["kubeletVersion"] for node in objects(cluster, "nodes")} == {"v" + VERSION}
+    figure("%d nodes, %s" % (len(NODES), cluster.do("status").splitlines()[-1]))
 
 
 def test_mesh(cluster):

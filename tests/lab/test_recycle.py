@@ -77,7 +77,7 @@ def ill(cluster):
     eventually("all nodes to be well", lambda: all(well(cluster, node) for node in nodes(cluster)), 1800)
 
 
-def test_drained_rebooted_and_given_back(ill):
+def test_drained_rebooted_and_given_back(ill, figure):
     """Predicted by check mode, and done; the cordon goes only after calico-node is Ready in the new boot, with a session. The second run changes nothing."""
     others = [node for node in nodes(ill) if node != "n1"]
     boots, pods = {node: ill.boot_id(node) for node in nodes(ill)}, pods_on(ill, "n1")
@@ -89,7 +89,7 @@ def test_drained_rebooted_and_given_back(ill):
     began = time.monotonic()
     with Watch(lambda: look(ill, "n1")) as watch:
         done = play(ill, **AGREED)
-    print("drained, rebooted and given back in %.0f s" % (time.monotonic() - began))
+    figure("drained, rebooted and given back in %.0f s" % (time.monotonic() - began))
     assert ill.boot_id("n1") != boots["n1"]
     assert {node: ill.boot_id(node) for node in others} == {node: boots[node] for node in others}, "another node was rebooted"
     assert any(one["cordoned"] and one["marked"] and one["boot"] == boots["n1"] for _at, one in watch.seen)

@@ -18,7 +18,7 @@ def template(cluster):
     return json.loads(cluster.kubectl("-n", "kube-system", "get", "daemonset", "calico-node", "-o", "json"))["spec"]["template"]
 
 
-def test_a_second_nic_no_longer_leads_calico_astray(healed, talkers):  # noqa: F811 - fixtures
+def test_a_second_nic_no_longer_leads_calico_astray(healed, talkers, figure):  # noqa: F811 - fixtures
     cluster = healed
     eventually("the whole mesh", lambda: sessions(cluster) == ALL, BOOT)
     before = template(cluster)
@@ -39,7 +39,7 @@ def test_a_second_nic_no_longer_leads_calico_astray(healed, talkers):  # noqa: F
             time.sleep(LATER)
             during = since(told(), ill)
             told_of = {"%s to %s" % pair: "%d of %d" % (lost({pair: sent}, NODES), len(sent)) for pair, sent in sorted(during.items())}
-            print("%.0f s; packets that were lost from the repair on: %s" % (took, told_of))
+            figure("%.0f s; packets that were lost from the repair on: %s" % (took, told_of))
             assert withdrawn() == {node: [] for node in HEALTHY} and lost(during, HEALTHY) == 0
             assert sum(changed(cluster.play("repair_autodetection")).values()) == 0
             assert registered(cluster) == WELL, "though the second NIC is still listed last"

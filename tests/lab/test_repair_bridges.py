@@ -99,7 +99,7 @@ def flows(packets):
     return len(packets) == len(NODES) * (len(NODES) - 1) and all(sent and all(sent.values()) for sent in packets.values())
 
 
-def test_a_broken_mesh_is_healed_and_the_others_lose_nothing(old_start, talkers):  # noqa: F811 - fixtures
+def test_a_broken_mesh_is_healed_and_the_others_lose_nothing(old_start, talkers, figure):  # noqa: F811 - fixtures
     cluster = old_start
     eventually("the whole mesh", lambda: sessions(cluster) == dict.fromkeys(NODES, len(NODES) - 1), BOOT)
     with traffic(cluster, talkers) as told, routes(cluster, HEALTHY) as withdrawn:
@@ -122,7 +122,7 @@ def test_a_broken_mesh_is_healed_and_the_others_lose_nothing(old_start, talkers)
         eventually("traffic between all again", lambda: flows(since(told(), repaired)) or repaired.update(told()), 300)
         whole = told()
         assert withdrawn() == {node: [] for node in HEALTHY}
-    print(
+    figure(
         "lost while broken: %d of the ill node, %d of the others; in all: %d of the others" % (lost(broken, NODES), lost(broken, HEALTHY), lost(whole, HEALTHY))
     )
     assert lost(whole, HEALTHY) == 0

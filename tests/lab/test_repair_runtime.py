@@ -93,7 +93,7 @@ def app(cluster):
 # -- brought back --------------------------------------------------------------------------------------------------------
 
 
-def test_one_that_a_signal_has_stopped_goes_on(app, tmp_path):
+def test_one_that_a_signal_has_stopped_goes_on(app, tmp_path, figure):
     """Red, predicted, done on this node only, green; the same process and the same containers."""
     before = {node: (main_process(app, node), by_crictl(app, node), by_kubectl(app, node)) for node in names(app)}
     with Watch(lambda: looked(app, "n1")) as watch:
@@ -101,8 +101,7 @@ def test_one_that_a_signal_has_stopped_goes_on(app, tmp_path):
         assert preflight(app, tmp_path, "--limit", "n1", nodecare_cluster=False)["runtime.unresponsive"] == "fail"
         said = play(app, "repair_runtime", "--diff")
         eventually("n1 to be Ready", lambda: node_of(app, "n1") == AS_EVER, 600)
-    print("silent for %.1f s of the repair, NotReady for %.0f s" % (silent_for(said), not_ready_s(watch)))
-    print(app.kubectl("get", "events", "--field-selector", "involvedObject.kind=Node,involvedObject.name=n1"))
+    figure("silent for %.1f s of the repair, NotReady for %.0f s" % (silent_for(said), not_ready_s(watch)))
     assert any(one["cordoned"] and one["marked"] for _at, one in watch.seen)
     assert "+continue" in said and "continue containerd.service" in said
     assert {node: (main_process(app, node), by_crictl(app, node), by_kubectl(app, node)) for node in before} == before
@@ -121,13 +120,13 @@ def test_check_mode_predicts_and_changes_nothing(app):
     assert app.on("n1", "ls /var/lib/nodecare 2>/dev/null || true") == "" and app.kubectl(*LEASE) == ""
 
 
-def test_one_that_lost_its_socket_is_restarted_with_its_containers_as_they_were(app):
+def test_one_that_lost_its_socket_is_restarted_with_its_containers_as_they_were(app, figure):
     before = {node: (by_crictl(app, node), by_kubectl(app, node)) for node in names(app)}
     mains = {node: main_process(app, node) for node in names(app)}
     app.on("n1", LOST_SOCKET)
     with Watch(lambda: looked(app, "n1")) as watch:
         said = play(app, "repair_runtime")
-    print("silent for %.1f s of the repair, NotReady for %.0f s" % (silent_for(said), not_ready_s(watch)))
+    figure("silent for %.1f s of the repair, NotReady for %.0f s" % (silent_for(said), not_ready_s(watch)))
     assert {node for node in mains if main_process(app, node) != mains[node]} == {"n1"}
     assert {node: (by_crictl(app, node), by_kubectl(app, node)) for node in before} == before
     assert node_of(app, "n1") == AS_EVER and ready_pods(app) == 3

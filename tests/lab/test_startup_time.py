@@ -86,7 +86,7 @@ def restarted(lab, first, old=False):
 
 
 @pytest.mark.parametrize(("ms", "nodes", "first", "more"), PAIRS)
-def test_foreseen(lab, path, tmp_path, ms, nodes, first, more):
+def test_foreseen(lab, path, tmp_path, figure, ms, nodes, first, more):
     grow(lab, nodes, tmp_path)
     tunnels(lab, more.get("tunnel", False))
     path(ms)
@@ -96,7 +96,7 @@ def test_foreseen(lab, path, tmp_path, ms, nodes, first, more):
     foreseen = startup("3.22.0" if more.get("old") else "3.31.0", "kubernetes", latency, nodes, first, tunnels=1 if more.get("tunnel") else 0)
     measured = restarted(lab, first, more.get("old", False))
     told = "%d ms, %d nodes, %s: foreseen %s, measured %s" % (ms, nodes, "first start" if first else "restart", foreseen, measured)
-    print(told)
+    figure(told)
     assert abs(foreseen.felix - measured["felix"]) < PART * measured["felix"] + BUSY * (measured["felix"] < 10), told
     assert abs(foreseen.bird - measured["live"]) < PART * measured["live"] + BUSY * (measured["live"] < 10), told
     if not more:
