@@ -62,10 +62,18 @@ def blocked(node, suspects):
         node.sleep(nap)
         waited += nap
         suspects = {path: one for path, one in suspects.items() if status(node.glance(path + "/stat", 1024)) == one and switched(node, path) == switches[path]}
+    suspects = {path: one for path, one in suspects.items() if not forks(node, path, one[0])}
     found = [waiting(node, path, one, waited) for path, one in suspects.items()]
     # A frozen container looks the same on cgroup v1, and is meant to.
     found = [one for one in found if "refrigerator" not in one["waits_in"] and "freeze" not in one["waits_in"]]
     return {"count": len(found), "tasks": found[:SHOWN]}
+
+
+def forks(node, path, name):
+    """vfork, by which Go's daemons start programs, waits in the same state until the child runs one: while that is in want of a processor, no disk is dead."""
+    thread = path if "/task/" in path else "%s/task/%s" % (path, path.rpartition("/")[2])
+    children = (status(node.glance("/proc/%s/stat" % pid, 1024)) for pid in (node.glance(thread + "/children") or b"").decode().split())
+    return any(child[:2] == (name, b"R") for child in children if child)
 
 
 def switched(node, path):

@@ -24,7 +24,8 @@ FROM_RUNTIME = re.compile(
     r"|Cannot connect to the Docker daemon|connection error|transport is closing|RunContainerError|CreateContainerError"
 )
 API_PATH = re.compile(r"dial tcp \S+: (i/o timeout|connect: )|Unable to create token for CNI kubeconfig|TLS handshake timeout|Client\.Timeout exceeded")
-RUNTIME_RULES = ("runtime.docker_cannot_reach_containerd", "runtime.unresponsive", "runtime.blocked_tasks")
+SILENT = ("runtime.docker_cannot_reach_containerd", "runtime.unresponsive")
+BLOCKED = ("runtime.blocked_tasks",)
 INIT_REMEDIES = {
     "image": by_hand("kubectl -n %(namespace)s describe pod %(pod)s | tail -n 20; on %(node)s: crictl pull %(image)s"),
     "api_path": by_hand(
@@ -106,7 +107,16 @@ def _image(story):
 
 
 def _runtime(story):
-    found = causes(RUNTIME_RULES, story.facts, story.policy)
+    return _runtime_by(SILENT, story)
+
+
+def _runtime_blocked(story):
+    """One of its tasks may wait for the kernel while the others do their work, so that better evidence comes first."""
+    return _runtime_by(BLOCKED, story)
+
+
+def _runtime_by(rules, story):
+    found = causes(rules, story.facts, story.policy)
     if not found:
         return None
     evidence = {**found[0].verdict.evidence, "because": found[0].rule_id}
@@ -130,16 +140,24 @@ def _api_path(story):
 
 def _migration(story):
     left = _left_over(story.ipam)
-    if story.current["name"] != "upgrade-ipam" or story.current["state"] != "running" or (story.ipam is not None and left is None):
+    if not left or not _is_upgrading(story):
         return None
-    if left is None:
-        words = "its migration of host-local addresses does not end, or the runtime hangs; which of them, only the node itself can tell: read it too"
-        return "ipam_migration", words, INIT_REMEDIES["unknown"], {}
     words = "its migration of the %d addresses in /var/lib/cni/networks/%s does not end, and is tried again every second for ever" % (
         left["entries"],
         LEFT_OVER,
     )
     return "ipam_migration", words + explained(story.logs), None, {"entries": left["entries"], "routed": left["routed"]}
+
+
+def _perhaps_migration(story):
+    if story.ipam is not None or not _is_upgrading(story):
+        return None
+    words = "its migration of host-local addresses does not end, or the runtime hangs; which of them, only the node itself can tell: read it too"
+    return "ipam_migration", words, INIT_REMEDIES["unknown"], {}
+
+
+def _is_upgrading(story):
+    return (story.current["name"], story.current["state"]) == ("upgrade-ipam", "running")
 
 
 def _left_over(ipam):
@@ -168,7 +186,7 @@ def _crash(story):
 
 def _started_nothing(story):
     """upgrade-ipam that runs without anything to migrate does not run: the kubelet was told so by a runtime that hangs."""
-    if (story.current["name"], story.current["state"]) == ("upgrade-ipam", "running") and story.ipam is not None and _left_over(story.ipam) is None:
+    if _is_upgrading(story) and story.ipam is not None and _left_over(story.ipam) is None:
         slow = causes(("runtime.slow", "runtime.docker_cannot_reach_containerd"), story.facts, story.policy, statuses=("warn",))
         words = "there is nothing to migrate on %s, so it should have ended at once: look at the container runtime" % story.node["name"]
         return "runtime", words + "".join("; " + one.verdict.message for one in slow[:1]), INIT_REMEDIES["unknown"], {}
@@ -180,7 +198,20 @@ def _unexplained(story):
     return "unknown", words, None, {}
 
 
-CAUSES = (_image, _runtime, _kubelet_silent, _api_path, _migration, _runtime_by_events, _mount, _crash, _started_nothing, _unexplained)
+CAUSES = (
+    _image,
+    _runtime,
+    _kubelet_silent,
+    _api_path,
+    _migration,
+    _runtime_blocked,
+    _perhaps_migration,
+    _runtime_by_events,
+    _mount,
+    _crash,
+    _started_nothing,
+    _unexplained,
+)
 
 
 def _services(cluster):
