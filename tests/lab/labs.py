@@ -101,6 +101,9 @@ class Lab:
     def boot_id(self, node):
         return self.on(node, "cat /proc/sys/kernel/random/boot_id")
 
+    def nodes(self):
+        return re.findall(r"^(\S+) +10\.0\.0\.", self.do("status"), re.M)
+
     def state(self, node):
         return next(re.split(" {2,}", line)[-1] for line in self.do("status").splitlines() if line.split()[0] == node)
 

@@ -42,7 +42,8 @@ def test_a_node_and_then_the_setting_of_all(healed, tmp_path):  # noqa: F811
         assert sum(changed(again).values()) == 0 and turns(tmp_path) == [], again
     finally:
         healed.do("heal", ILL, "wrong-nic")
-        healed.do("heal", SWAPPING, "all")
         healed.play("repair_autodetection", nodecare_state="as_before")
         healed.play("undo")
+        healed.on(SWAPPING, "swapoff --all")  # as it was before the repair, which found it on
+        healed.do("heal", SWAPPING, "all")
     assert template(healed) == before
