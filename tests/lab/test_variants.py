@@ -27,5 +27,4 @@ def test_bookworm(lab, tmp_path):
     done = subprocess.run(lab.command("exec", "--", *play), cwd=ROOT, env=lab.environment(), text=True, capture_output=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     said = json.loads((tmp_path / "report.json").read_text())
-    failed = {one["id"] for one in said["findings"] if one["status"] == "fail"}
-    assert failed <= {"load.saturated"}, "beside a cluster there is little left for a node that gives way to it: %s" % failed
+    assert [one for one in said["findings"] if one["status"] == "fail"] == []
