@@ -61,6 +61,24 @@ def container(pod):
     return (named or pod.get("containers") or [None])[0]
 
 
+def ended_at(main):
+    """When a container, or the one before it, has ended at the latest; None where that is not known.
+
+    Of the one before it nothing may be left: where a start takes long, the kubelet clears the dead one away, since the new one
+    that is created and does not run yet is newer.
+    """
+    if main.get("state") == "terminated":
+        return main.get("since")
+    ended = (main.get("last") or {}).get("until")
+    return main.get("since") if ended is None and main.get("restarts") else ended
+
+
+def ended_lately(cluster, main, seconds):
+    """Whether a container has ended within so many seconds: one that waits to run again just has."""
+    waits = main.get("state") == "waiting" and (main.get("restarts") or main.get("reason") == "CrashLoopBackOff")
+    return bool(waits) or younger(cluster, ended_at(main), seconds)
+
+
 def events(holder, pod):
     """What was said about a pod, the latest first."""
     found = [one for one in holder.get("events") or [] if (one["kind"], one.get("namespace"), one["name"]) == ("Pod", pod["namespace"], pod["name"])]

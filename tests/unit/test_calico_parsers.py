@@ -6,6 +6,7 @@ import base64
 import contextlib
 import json
 import re
+import shutil
 
 import pytest
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes import calico
@@ -311,6 +312,37 @@ def test_an_environment_is_told_as_a_whole_or_not_at_all(tmp_path, said, told):
     node = RecordedNode(str(tmp_path), {})
     assert _processes.environment(node, [{"pid": 7, "name": "calico-node", "does": "felix"}]) == told
     assert [one["what"] for one in node.problems] == ([] if told else ["the environment of calico-node"])
+
+
+STAT = "%d (calico-node) %s " + "1 " * 40
+
+
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [
+        ({8: ("S", "IP=autodetect\0")}, {"IP": "autodetect"}),
+        ({}, {}),
+        ({8: ("Z", "")}, {}),
+        ({8: ("S", None)}, None),
+    ],
+    ids=["another runs", "none runs", "another has ended too", "another that may not be read"],
+)
+def test_programs_that_have_ended_since_they_were_listed_refuse_nothing(tmp_path, now, told):
+    def run(pid, state, environ):
+        (tmp_path / "proc" / str(pid)).mkdir(parents=True)
+        (tmp_path / "proc" / str(pid) / "stat").write_text(STAT % (pid, state))
+        (tmp_path / "proc" / str(pid) / "cmdline").write_text("calico-node\0-startup\0")
+        if environ is not None:
+            (tmp_path / "proc" / str(pid) / "environ").write_text(environ)
+
+    run(7, "S", "")
+    node = RecordedNode(str(tmp_path), {})
+    found = _processes.programs(node)
+    shutil.rmtree(tmp_path / "proc/7")
+    for pid, (state, environ) in now.items():
+        run(pid, state, environ)
+    assert [one["pid"] for one in found] == [7] and _processes.environment(node, found) == told
+    assert [one["kind"] for one in node.problems] == ([] if told is not None else ["denied"])
 
 
 @given(st.text(max_size=80), st.sampled_from(["TOKEN", "PASSWORD", "SECRET", "KEY", "CERT", "CREDENTIALS"]))

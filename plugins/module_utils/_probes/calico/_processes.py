@@ -12,6 +12,7 @@ NAMES = (b"calico-node", b"calico-felix", b"calico", b"calico-ipam", b"bird", b"
 MOST = 30
 ENVIRONMENT = 1 << 17
 LONGEST = 4096  # of a value: a method may name dozens of networks
+ENDED = (b"Z", b"X")
 TICKS = os.sysconf("SC_CLK_TCK")
 # What of the environment may be told: settings, and of these none that could hold a secret.
 TOLD = re.compile(
@@ -33,11 +34,11 @@ def processes(node):
     return {"programs": found[:MOST], "env": environment(node, found)}
 
 
-def programs(node):
+def programs(node, again=False):
     uptime = (node.read("/proc/uptime") or "").split()
     now = float(uptime[0]) if uptime and re.match(r"[0-9]+(\.[0-9]+)?\Z", uptime[0]) else None
     found = []
-    for pid, said in node.statuses()[1].items():
+    for pid, said in node.statuses(again)[1].items():
         name, start = status(said)
         if name in NAMES:
             words = (node.glance("/proc/%s/cmdline" % pid, 4096) or b"").decode("utf-8", "replace").split("\0")
@@ -48,10 +49,10 @@ def programs(node):
 
 
 def status(said):
-    """(name, start in ticks) of /proc/PID/stat: the name may hold anything, also brackets and blanks."""
+    """(name, start in ticks) of /proc/PID/stat: the name may hold anything, also brackets and blanks; nothing of what has ended and is not buried."""
     head, _bracket, tail = (said or b"").rpartition(b")")
     words = tail.split(None, 20)
-    if len(words) < 20 or not words[19].isdigit():
+    if len(words) < 20 or not words[19].isdigit() or words[0] in ENDED:
         return None, None
     return head.partition(b"(")[2], int(words[19])
 
@@ -73,20 +74,33 @@ def told(name, words):
 def environment(node, found):
     """All programs of calico-node's container have the same; the first that lets it be read tells it.
 
-    One that is too long is not told at all, for a value that is cut says something else.
+    One that is too long is not told at all, for a value that is cut says something else. On a node where little gets its turn,
+    all that were listed may have ended since.
     """
-    ours = sorted((one for one in found if one["name"] in ("calico-node", "calico", "calico-felix")), key=lambda one: one["does"] != "felix")
-    for one in ours:
-        said = node.glance("/proc/%d/environ" % one["pid"], ENVIRONMENT)
-        if said:
-            told = allowed(said.decode("utf-8", "replace"))
-            if len(said) < ENVIRONMENT and all(len(value) <= LONGEST for value in told.values()):
-                return told
-            node.problem("the environment of calico-node", "longer than %d bytes, or one of its settings than %d" % (ENVIRONMENT, LONGEST), "error")
-            return None
-    if ours:
+    ours = _of_calico_node(found)
+    said = _environ(node, ours)
+    if ours and said is None:
+        ours = _of_calico_node(programs(node, again=True))
+        said = _environ(node, ours)
+    if not ours:
+        return {}
+    if said is None:
         node.problem("the environment of calico-node", "not readable", "denied")
-    return None if ours else {}
+        return None
+    told = allowed(said.decode("utf-8", "replace"))
+    if len(said) < ENVIRONMENT and all(len(value) <= LONGEST for value in told.values()):
+        return told
+    node.problem("the environment of calico-node", "longer than %d bytes, or one of its settings than %d" % (ENVIRONMENT, LONGEST), "error")
+    return None
+
+
+def _of_calico_node(found):
+    """Felix first: it stays."""
+    return sorted((one for one in found if one["name"] in ("calico-node", "calico", "calico-felix")), key=lambda one: one["does"] != "felix")
+
+
+def _environ(node, ours):
+    return next(filter(None, (node.glance("/proc/%d/environ" % one["pid"], ENVIRONMENT) for one in ours)), None)
 
 
 def allowed(text):

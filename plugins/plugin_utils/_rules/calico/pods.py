@@ -82,8 +82,7 @@ def _ended_lately(node, cluster, policy):
     """Its calico-node, where that was started anew a short while ago."""
     pod = _cluster.pod_of(node)
     main = _cluster.container(pod) if pod else None
-    last = (main or {}).get("last") or {}
-    return pod if main and (_cluster.younger(cluster, last.get("until"), policy[LATELY]) or main.get("reason") == "CrashLoopBackOff") else None
+    return pod if main and _cluster.ended_lately(cluster, main, policy[LATELY]) else None
 
 
 def _is_unread(node, cluster, policy):
@@ -93,7 +92,7 @@ def _is_unread(node, cluster, policy):
 
 def _starved(pod, line, why, remedy, cluster, logs):
     main = _cluster.container(pod)
-    until = _cluster.age(cluster, (main.get("last") or {}).get("until"))
+    until = _cluster.age(cluster, _cluster.ended_at(main))
     times = "%s was restarted %d times%s" % (pod["name"], main.get("restarts") or 0, "" if until is None else ", the last time %s ago" % _cluster.span(until))
     words = "%s, because its liveness probe gave up on it%s (%s); %s%s" % (times, _budget(cluster), one_line(line), "; ".join(why), ended_early(logs))
     return fail(words, remedy, **about(pod, main), says=line, load=why)
@@ -135,7 +134,7 @@ def _unsteady(pod, node, cluster, logs, policy):
     if main is None or initialising(pod)[1] is not None:
         return None
     last = main if main.get("state") == "terminated" else main.get("last") or {}
-    lately = _cluster.younger(cluster, last.get("until"), policy[LATELY])
+    lately = _cluster.ended_lately(cluster, main, policy[LATELY])
     evidence = {**about(pod, main), "exit_code": last.get("exit_code"), "signal": last.get("signal"), "reason": last.get("reason")}
     if main.get("reason") in BAD or (lately and (main.get("restarts") or 0) >= policy[RESTARTS]):
         said = "%s was restarted %d times and is in %s" % (pod["name"], main.get("restarts") or 0, _cluster.doing(pod))
