@@ -43,7 +43,7 @@ def test_a_node_and_then_the_setting_of_all(healed, tmp_path):  # noqa: F811
     finally:
         healed.do("heal", ILL, "wrong-nic")
         healed.play("repair_autodetection", nodecare_state="as_before")
-        healed.play("undo")
+        healed.play("undo", "--limit", SWAPPING)  # other nodes' journals hold the repairs of other tests
         healed.on(SWAPPING, "swapoff --all")  # as it was before the repair, which found it on
         healed.do("heal", SWAPPING, "all")
     assert template(healed) == before
