@@ -107,12 +107,12 @@ def test_foreseen(lab, path, tmp_path, figure, ms, nodes, first, more):
 
 def sides(server, nodes, first, live, slow):
     """What the rule says of a probe that would have waited long enough, though all answers were as late as the latest, and of one that would not."""
-    for wait, status in ((live * 0.65, "fail"), (max(live * 2.2, slow + 2), "pass")):
+    known = policy({})
+    for wait, status in ((live * 0.65, "fail"), (max(live * 2.2, slow * known["calico_start_spare"] + 2), "pass")):
         probe = {"how": "exec", "what": "calico-node -felix-live -bird-live", "delay_s": max(0.0, wait - 2), "period_s": 1, "timeout_s": 10, "failures": 2}
         calico = {"install": {"kind": "manifest"}, "version": "3.31.0", "datastore": "kubernetes", "probes": {"liveness": probe}, "pools": []}
         entries = [{"name": "node", "calico": {} if first else {"ipv4": "10.0.0.101/24"}}, *({"name": "s%d" % number} for number in range(1, nodes))]
         facts = {"node": {"taken": {"hostname": "node"}, "problems": [], "path": {"api": [server], "etcd": []}}}
-        known = policy({})
         cluster = {"schema": "nodecare.cluster/1", "problems": [], "nodes": entries, "calico": calico}
         (finding,) = [one for one in _judge.judge(facts, {"node": known}, ["calico.liveness_budget"], known, cluster) if one["node"] == "node"]
         assert finding["status"] == status, (live, wait, finding["message"], finding["evidence"])
