@@ -47,7 +47,8 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(str(error)) from None
         node = task_vars["inventory_hostname"]
         areas = _judge.areas(chosen, checked)
-        targets = _whom(arguments, checked, task_vars) if "path" in areas else {}
+        cluster = _cluster(arguments, task_vars)
+        targets = _whom(arguments, checked, cluster, task_vars) if "path" in areas else {}
         answer, sent, received = self._read({"checks": areas, "timeout": arguments["timeout"], "targets": targets}, task_vars)
         facts = answer.get("facts")
         if answer.get("failed") or not isinstance(facts, dict):
@@ -55,7 +56,9 @@ class ActionModule(ActionBase):
             findings = [_judge.judge_lost(node, "node.unreadable", why, checked)]
             return {"failed": True, "changed": False, "msg": why, "findings": findings, "summary": _judge.summary(findings)}
         facts["taken"].update(sent=sent, received=received, clock=_whose_clock())
-        findings = _judge.judge_node(node, facts, checked, chosen)
+        # Each finding costs the controller its way back from the worker: those of which the report has the last word are not made twice.
+        alone = _judge.left_without(cluster, {node: facts}, chosen) if arguments["return_facts"] else chosen
+        findings = _judge.judge_node(node, facts, checked, alone)
         result = {"changed": False, "findings": findings, "summary": _judge.summary(findings), "policy": arguments["policy"]}
         return {**result, "facts": facts} if arguments["return_facts"] else result
 
@@ -75,13 +78,18 @@ class ActionModule(ActionBase):
         return said
 
 
-def _whom(arguments, checked, task_vars):
+def _cluster(arguments, task_vars):
+    """What was read of the cluster before, if anything was."""
+    result = task_vars.get(arguments.get("cluster_results") or "")
+    return (result.get("cluster") or None) if isinstance(result, dict) else None
+
+
+def _whom(arguments, checked, cluster, task_vars):
     """Which other machines this one asks: those that are given, else those that the cluster, or the play where it is asked for, knows."""
     own = task_vars["inventory_hostname"]
-    result = task_vars.get(arguments.get("cluster_results") or "")
     known = {}
-    if isinstance(result, dict) and result.get("cluster"):
-        known = _targets.of_cluster(own, [str(task_vars.get("ansible_host") or own)], result["cluster"], bool(checked.networks.get("calico")))
+    if cluster:
+        known = _targets.of_cluster(own, [str(task_vars.get("ansible_host") or own)], cluster, bool(checked.networks.get("calico")))
     elif arguments.get("peers"):
         hosts = task_vars["hostvars"]
         known = _targets.of_play(own, {name: hosts.raw_get(name).get("ansible_host", name) for name in task_vars["ansible_play_hosts_all"]})

@@ -27,6 +27,7 @@ from . import _wire
 from ._grpc import ROOM, TOO_LARGE, Reply, request
 
 TEXT_LIMIT = 1 << 20
+TABLE_LIMIT = 1 << 21
 PROCESSES = 20000  # so many are looked at, whatever the node runs
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin:/opt/cni/bin:/snap/bin"
 DENIED = (errno.EACCES, errno.EPERM)
@@ -68,6 +69,7 @@ class Node:
         self._asking = threading.Lock()
         self._statuses = None
         self._listing = threading.Lock()
+        self._tables = {}
         self._lock = threading.Lock()
         self._closed = False
         self._here = threading.local()
@@ -192,6 +194,13 @@ class Node:
                 read = {pid: self.glance("/proc/%s/stat" % pid, 1024) for pid in pids}
                 self._statuses = self.stopwatch(), read
             return self._statuses
+
+    def table(self, path, limit=TABLE_LIMIT):
+        """A kernel's table that is dear to make and asked for by several probes: read once, and anew where it could not be read."""
+        with self._listing:
+            if self._tables.get(path) is None:
+                self._tables[path] = self.read(path, TABLE_LIMIT)
+            return (self._tables[path] or "")[:limit]
 
     def points(self, path):
         """One by one, where the links in a kernel's directory point to: None, and no problem, for what is gone or refused."""

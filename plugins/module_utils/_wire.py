@@ -9,6 +9,7 @@ Everything is asked of many machines at the same time and has one deadline. No n
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import re
 import select
@@ -162,12 +163,17 @@ def _handshake(link, end, asks):
 
 
 def _encrypted(link, host):
+    return _context().wrap_socket(link, server_hostname=host or None, do_handshake_on_connect=False)
+
+
+@functools.lru_cache(maxsize=None)
+def _context():
     import ssl  # noqa: PLC0415 - costs a twentieth of a second, and not every Python has it
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    return context.wrap_socket(link, server_hostname=host or None, do_handshake_on_connect=False)
+    return context
 
 
 def _timed(link, end, step):

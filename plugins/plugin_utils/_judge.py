@@ -85,18 +85,18 @@ def judge_across(nodes, policies, ids, policy):
 
 def judge(nodes, policies, ids, policy, cluster=None):
     """Every finding about a set of nodes: ``nodes`` maps a name to its facts, ``policies`` to its policy."""
-    without = _without(cluster, nodes, ids)
+    without = left_without(cluster, nodes, ids)
     findings = [one for name, facts in nodes.items() for one in judge_node(name, facts, policies[name], without)]
     return judge_together(findings, nodes, policies, ids, policy, cluster)
 
 
 def judge_together(findings, nodes, policies, ids, policy, cluster=None):
     """What was found on each node by itself, with what only several nodes or the cluster can tell."""
-    findings = merge(findings, judge_across(nodes, policies, _without(cluster, nodes, ids), policy))
+    findings = merge(findings, judge_across(nodes, policies, left_without(cluster, nodes, ids), policy))
     return merge(findings, judge_with_cluster(nodes, policies, cluster, ids, policy)) if cluster else findings
 
 
-def _without(cluster, nodes, ids):
+def left_without(cluster, nodes, ids):
     """The rules to judge without the cluster. Where it was read, those that ask it have the last word on every machine: they are judged once, with it."""
     if not cluster or not all(map(is_machine, nodes.values())):
         return ids

@@ -22,8 +22,8 @@ def sockets(node):
     if not here(node):
         return {"tcp": [], "udp": []}
     return {
-        "tcp": [one for file in ("tcp", "tcp6") for one in bound(node.read("/proc/net/" + file, TABLE) or "", TCP, LISTENS)],
-        "udp": [one for file in ("udp", "udp6") for one in bound(node.read("/proc/net/" + file, TABLE) or "", UDP)],
+        "tcp": [one for file in ("tcp", "tcp6") for one in bound(node.table("/proc/net/" + file, TABLE), TCP, LISTENS)],
+        "udp": [one for file in ("udp", "udp6") for one in bound(node.table("/proc/net/" + file, TABLE), UDP)],
     }
 
 

@@ -17,7 +17,7 @@ def ports(node):
     """Each wanted port that somebody listens on, with the process where it may be seen."""
     held = {}
     for path in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for port, inode in listening(node.read(path, TABLE) or ""):
+        for port, inode in listening(node.table(path, TABLE)):
             if port in WANTED:
                 held[inode] = {"port": port}
     owners = holders(node, set(held)) if held else {}

@@ -17,7 +17,7 @@ from ._servers import listed
 MOST = 64  # nodes
 PORTS = 8  # of each
 BGP = 179
-ESTABLISHED, TABLE = "01", 1 << 21
+ESTABLISHED = "01"
 SHARE = 0.8  # of the deadline
 LEAST, LARGEST = 576, 65535
 
@@ -81,7 +81,7 @@ def in_use(node):
     """
     found, bgp = set(), whole(node.targets.get("bgp"), 1, 65535) or BGP
     for file in ("tcp", "tcp6"):
-        for line in (node.read("/proc/net/" + file, TABLE) or "").split("\n"):
+        for line in node.table("/proc/net/" + file).split("\n"):
             words = line.split()
             if len(words) > 3 and words[3] == ESTABLISHED:
                 ends = [re.match(r"([0-9A-F]{8}|[0-9A-F]{32}):([0-9A-F]{4})\Z", word) for word in words[1:3]]
