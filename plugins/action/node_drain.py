@@ -99,7 +99,7 @@ def _back(pods):
 def _said(draining, dry_run):
     go, stay = draining.plan.go, "%d stay" % len(draining.plan.stay)
     if dry_run:
-        held = ["%s is %s" % (one.title, draining.held[one.uid]) for one in go if one.uid in draining.held]
+        held = ["%s is %s" % (one.title, draining.why_held(one)) for one in go if one.uid in draining.held]
         return "%d pods would be evicted, %s%s" % (len(go), stay, "; to be waited for: %s" % "; ".join(held[:8]) if held else "")
     return "%d pods were evicted and are gone, %s" % (len(draining.evicted), stay)
 

@@ -41,7 +41,7 @@ class Draining:
         self.consent, self.grace = consent, grace
         self.plan = _drain.Plan([], [], [], [])
         self.evicted = []  # what the API server has agreed to end
-        self.held = {}  # {uid: why it is not ended yet}
+        self.held = {}  # {uid: why it is not ended yet: words, or the refusal}
         self.back = []  # what came onto the node meanwhile, and would have to go as well
         self.left = []  # what is still there
         self.silence = ""  # why nobody could be asked at the last look
@@ -118,7 +118,7 @@ class Draining:
             if meaning == _drain.NEVER:
                 raise DrainError("%s cannot be evicted: %s" % (one.title, self._said(error, one))) from None
             if meaning == _drain.AGAIN:
-                self.held[one.uid] = self._said(error, one)
+                self.held[one.uid] = error
             self.silence = error.why if not error.status else ""
             return
         self.silence = ""
@@ -207,11 +207,16 @@ class Draining:
         said += ["%s is %s" % (one.title, self.doing(one)) for one in self.left[:most]]
         return "; ".join(said) + ("; and %d more" % (len(self.left) - most) if len(self.left) > most else "")
 
+    def why_held(self, one):
+        """By the budgets as they were seen last: the eviction before its own may be what used them up."""
+        held = self.held.get(one.uid)
+        return self._said(held, one) if isinstance(held, NoAnswerError) else held
+
     def doing(self, one):
         """What a pod that is still there waits for."""
         now = next((seen for seen in self.look.pods if seen.uid == one.uid), one)
         if now.ends is None:
-            return self.held.get(one.uid) or "to be evicted"
+            return self.why_held(one) or "to be evicted"
         over = self.door.now - now.ends
         when = "which has %s left" % _cluster.span(-over) if over < 0 else "which should have ended %s ago" % _cluster.span(over)
         return "still terminating, %s%s" % (when, "; its finalizers: %s" % ", ".join(now.finalizers) if now.finalizers else "")

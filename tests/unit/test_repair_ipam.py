@@ -91,6 +91,7 @@ def test_an_address_with_a_route_is_not_touched(made, monkeypatch):
 
 def test_a_migration_that_gets_on_is_left_its_time(made, monkeypatch):
     root = made(LEFT)
+    monkeypatch.setattr(ipam, "HELD_S", 0.2)
     with open(root + ipam.PATH + "/lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(Busy, match="as a migration does that is at work"):
@@ -99,6 +100,15 @@ def test_a_migration_that_gets_on_is_left_its_time(made, monkeypatch):
     with pytest.raises(Refused, match="gets on"):
         ipam.absent(root=root)
     assert Path(root, ipam.PATH[1:]).exists()
+
+
+def test_a_try_that_fails_again_is_waited_for(made, monkeypatch):
+    """upgrade-ipam has the lock for the moment that each of its tries takes."""
+    root = made(LEFT)
+    with open(root + ipam.PATH + "/lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        monkeypatch.setattr(_node.Node, "sleep", lambda self, seconds: fcntl.flock(lock, fcntl.LOCK_UN))
+        assert ipam.absent(root=root)["changed"]
 
 
 def test_undo_does_not_touch_what_is_new(made):

@@ -409,6 +409,16 @@ def test_a_swapoff_that_ends_between_two_reads_has_not_failed(read, made, monkey
     assert _off.turn_off(Node(str(root), 5.0), lambda _node, _area: None) == []
 
 
+def test_a_swapoff_whose_shell_was_killed_is_still_at_work(made):
+    """It leaves no exit code, and a second one beside it would be in its way."""
+    root = made({"swaps": ["/dev/sdb1"]})
+    slowly(root)
+    swapoff = root / "usr/sbin/swapoff"
+    swapoff.write_text(swapoff.read_text().replace("until", "kill -9 $PPID\nuntil", 1))
+    assert absent(Settings(), root=str(root))["waiting"]
+    assert (to_the_end(root)["active"], on(root)) == ([], [])
+
+
 def test_swapoff_that_was_killed_says_so(made):
     root = made({"swaps": ["/dev/sdb1"]})
     (root / "usr/sbin/swapoff").write_text("#!/bin/sh\nkill -9 $PPID\n")

@@ -22,6 +22,7 @@ REPAIR = "ipam"
 NETWORK = "k8s-pod-network"
 PATH = "/var/lib/cni/networks/" + NETWORK
 AWAY = "/var/lib/cni/%s.left-over" % NETWORK
+HELD_S = 10.0  # a migration that fails again and again has the lock for a moment each time
 LOOKS_S = 3.0  # between two looks: a migration that gets on takes an address away within that time
 OWNER = re.compile(r"[0-9a-f]{32,64}$")  # a container's id, the first line of each file
 
@@ -43,7 +44,7 @@ def absent(check=False, root="/", deadline=5.0):
     answer.update(changed=True, moved_to=away, entries=kept["entries"], diff=[_diff(PATH, away)])
     if check:
         return answer
-    with journal.alone(), _nobody_migrates(paths):
+    with journal.alone(), _nobody_migrates(node, paths):
         if node.list(PATH) != _names(node, LOOKS_S):
             raise Refused("a migration is at work on %s and gets on: leave it its time" % PATH)
         entry = journal.begin(REPAIR, [], node.clock())
@@ -112,23 +113,32 @@ def _alive(node):
 
 
 @contextlib.contextmanager
-def _nobody_migrates(paths):
+def _nobody_migrates(node, paths):
     """host-local's own lock, which upgrade-ipam holds while it migrates."""
-    import fcntl  # noqa: PLC0415 - not every Python has it
-
     try:
         handle = os.open(paths.at(PATH + "/lock"), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:  # it has never been used
         yield
         return
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Busy("somebody holds the lock of %s, as a migration does that is at work: leave it its time" % PATH) from None
+        until = node.stopwatch() + HELD_S
+        while not _locked(handle):
+            if node.stopwatch() >= until:
+                raise Busy("somebody holds the lock of %s, as a migration does that is at work: leave it its time" % PATH)
+            node.sleep(0.1)
         yield
     finally:
         os.close(handle)
+
+
+def _locked(handle):
+    import fcntl  # noqa: PLC0415 - not every Python has it
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _rename(paths, old, new):

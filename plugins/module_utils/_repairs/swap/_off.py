@@ -59,37 +59,58 @@ def _start(node, device):
         raise Failed("%s was deleted while it is in use, so only a reboot turns it off; it does not come back" % device[: -len(DELETED)])
     os.makedirs(node.at(PLACE), mode=0o700, exist_ok=True)
     note = node.at(_note(device))
-    process = subprocess.Popen(  # pylint: disable=ansible-bad-function,consider-using-with
-        ["/bin/sh", "-c", SCRIPT, "sh", node.at(program), device, note],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        cwd="/",
-        env={"PATH": SEARCH_PATH, "LC_ALL": "C"},
-    )
-    with open(note + ".pid", "w", encoding="ascii") as opened:
-        opened.write("%d" % process.pid)
+    with _lock(note, os.O_RDWR | os.O_CREAT) as lock:
+        _flock(lock, wait=True)  # for whoever asks at the same moment
+        subprocess.Popen(  # pylint: disable=ansible-bad-function,consider-using-with
+            ["/bin/sh", "-c", SCRIPT, "sh", node.at(program), device, note],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+            env={"PATH": SEARCH_PATH, "LC_ALL": "C"},
+            pass_fds=(lock,),
+        )
 
 
 def _at_work(node, device):
-    """Whether our swapoff of a device runs: its shell still does, and has not left an exit code."""
-    pid = node.number(_note(device) + ".pid")
-    if pid is None or node.exists(_note(device) + ".code"):
+    """Whether our swapoff of a device runs: the shell and what it starts have inherited a lock, from before they begin until they are gone.
+
+    Their command lines would not do: a program that is just being started has none.
+    """
+    try:
+        with _lock(node.at(_note(device)), os.O_RDWR) as lock:
+            return not _flock(lock)
+    except OSError:  # none was ever begun
         return False
-    with contextlib.suppress(OSError, ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
-    with contextlib.suppress(OSError), open("/proc/%d/cmdline" % pid, "rb") as opened:
-        return os.fsencode(node.at(_note(device))) in opened.read().split(b"\0")
-    return False
+
+
+@contextlib.contextmanager
+def _lock(note, flags):
+    handle = os.open(note + ".lock", flags | os.O_CLOEXEC, 0o600)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _flock(handle, wait=False):
+    """Whether it could be had."""
+    import fcntl  # noqa: PLC0415 - not every Python has it
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _blame(node, device):
     """A swapoff that has ended while its device is still on has failed, and says why, once."""
     note = _note(device)
     code, said = node.number(note + ".code"), (node.read(note + ".said", 4096) or "").strip()
-    was_there = node.exists(note + ".pid")
-    for suffix in (".pid", ".code", ".ends", ".said"):
+    was_there = node.exists(note + ".lock")
+    for suffix in (".lock", ".code", ".ends", ".said"):
         with contextlib.suppress(OSError):
             os.unlink(node.at(note + suffix))
     if was_there and code != 0:
