@@ -11,6 +11,7 @@ import time
 
 import pytest
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._node import Node
+from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes.host import _ports
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes.path import _peers, _servers
 from hypothesis import given
 from hypothesis import strategies as st
@@ -230,6 +231,18 @@ def test_a_session_with_a_port_of_its_own_is_in_use(tmp_path):
     used = _peers.in_use(Node(str(tmp_path), targets={"bgp": 178}))
     assert {("10.0.0.2", 178), ("10.0.0.3", 178)} <= used
     assert ("10.0.0.2", 178) not in _peers.in_use(Node(str(tmp_path), targets={"bgp": None}))
+
+
+def test_connections_are_read_once_and_anew_where_they_could_not_be_read(tmp_path):
+    """The kernel takes its time to list them, and three probes ask."""
+    (tmp_path / "proc/net").mkdir(parents=True)
+    file, node = tmp_path / "proc/net/tcp", Node(str(tmp_path))
+    assert ("10.0.0.2", 179) not in _peers.in_use(node)
+    file.write_text(ROWS)
+    assert ("10.0.0.2", 179) in _peers.in_use(node)
+    file.write_text("")
+    assert ("10.0.0.2", 179) in _peers.in_use(node)
+    assert [port for port, _inode in _ports.listening(node.table("/proc/net/tcp"))] == [_peers.BGP]
 
 
 @given(

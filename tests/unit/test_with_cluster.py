@@ -68,6 +68,15 @@ def judged(nodes, cluster):
     return sorted((one["id"], one["node"], one["status"], one["message"]) for one in findings)
 
 
+@pytest.mark.parametrize("members", [["n1"], ["n2"], []], ids=["a member", "not yet a member", "no Node at all"])
+def test_no_rule_is_lost_where_the_cluster_was_read(members):
+    """A machine leaves those that ask the cluster to the report, which must then have them all."""
+    said = [{one[:2] for one in judged({"n1": READ}, cluster)} for cluster in (None, {"nodes": [entry(name) for name in members]}, unread("refused"))]
+    assert said[0] and said[0] <= said[1] and said[0] <= said[2]
+    alone = _judge.judge_node("n1", READ, policy({}), _judge.left_without(unread("refused"), {"n1": READ}, list(RULES)))
+    assert alone and not [one["id"] for one in alone if RULES[one["id"]].asks_cluster]
+
+
 @pytest.mark.usefixtures("rules")
 def test_where_no_cluster_was_read_its_rules_are_skipped():
     _rule.rule("calico.one", "One", needs="cluster.node")(lambda node, policy: _rule.fail("bad"))
