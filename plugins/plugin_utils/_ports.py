@@ -1,19 +1,20 @@
 # Copyright: (c) 2026, the nodecare contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PRIVATE. The ports by which Calico's nodes reach each other, from ``calico`` of the cluster facts: each of them may be another than the usual one."""
+"""PRIVATE. The ports of Calico's nodes, from ``calico`` of the cluster facts: each of them may be another than the usual one."""
 
 from __future__ import annotations
 
 import re
 
-from . import _cluster
+from . import _cluster, _felix
 
 BGP = 179
 VXLAN, WIREGUARD, WIREGUARD6 = "vxlanPort", "wireguardListeningPort", "wireguardListeningPortV6"
+HEALTH = 9099
 USUAL = {VXLAN: 4789, WIREGUARD: 51820, WIREGUARD6: 51821}
 KINDS = {VXLAN: "VXLAN", WIREGUARD: "WireGuard", WIREGUARD6: "WireGuard"}
-BY_CUSTOM = {8472: "VXLAN", **{port: KINDS[name] for name, port in USUAL.items()}}
+BY_CUSTOM = {8472: "VXLAN", **{USUAL[name]: kind for name, kind in KINDS.items()}}
 
 
 def bgp(calico, node):
@@ -22,21 +23,22 @@ def bgp(calico, node):
     return (told.get("ports") or {}).get(node) or told.get("port") or BGP
 
 
-def of_tunnel(calico, name):
-    """As Felix takes it, from its environment before FelixConfiguration; None where one of them could not be read."""
-    variable = "FELIX_" + name.upper()
-    told = next((value for key, value in (calico.get("env") or {}).items() if key.upper() == variable), None)
-    if isinstance(told, dict):
+def health(calico):
+    """Felix answers probes before it reads any FelixConfiguration, so that only the environment can give it another port, as the operator does on OpenShift."""
+    return _port((calico.get("env") or {}).get("FELIX_HEALTHPORT")) or HEALTH
+
+
+def of_felix(calico, name, node=None):
+    """As Felix of that node takes it; None where what it is told could not be read."""
+    try:
+        return next(filter(None, map(_port, _felix.settings(calico, node, name))), USUAL[name])
+    except _felix.Unread:
         return None
-    if _port(told):
-        return _port(told)
-    felix = calico.get("felix")
-    return None if felix is None else _port(felix.get(name)) or USUAL[name]
 
 
-def kind_of_tunnel(calico, port):
-    """What an UDP port is for."""
-    own = {of_tunnel(calico, name): kind for name, kind in KINDS.items()}
+def kind_of_tunnel(calico, port, node=None):
+    """What an UDP port of that node is for."""
+    own = {of_felix(calico, name, node): kind for name, kind in KINDS.items()}
     return own.get(port) or BY_CUSTOM.get(port)
 
 

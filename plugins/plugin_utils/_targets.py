@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import bisect
 
-from . import _cluster, _ports
+from . import _cluster, _felix, _ports
 
 NEIGHBOURS = 16  # on each side
 SERVERS = 4
@@ -19,6 +19,7 @@ TYPHAS = 8
 TYPHA, KUBELET = 5473, 10250
 BEFORE_JOIN = (_ports.BGP, TYPHA, KUBELET)  # ports that machines will need from each other: nobody listens yet, but a refusal shows that the way is free
 IPIP = "ipip"
+WIREGUARD = {_felix.WIREGUARD: _ports.WIREGUARD, _felix.WIREGUARD6: _ports.WIREGUARD6}
 CONTROL_PLANE = ("control-plane", "master")
 
 
@@ -34,12 +35,12 @@ def of_cluster(name, addresses, cluster, calico_network=False):
     others = ring(name if own is None else own, [one for one in nodes if one != own])
     with_typha = {pod.get("node") for pod in _cluster.pods(cluster, _cluster.TYPHA)}
     asked = others + sorted(with_typha & set(nodes) - set(others) - {own})[:TYPHAS]
-    kubelets, tunnels = _kubelets(nodes.get(own)), _tunnels(calico)
+    kubelets = _kubelets(nodes.get(own))
     peers = {
         other: {
             "address": place(nodes[other]),
             "ports": _bgp(other, calico) + kubelets + ([TYPHA] if other in with_typha else []),
-            "tunnels": tunnels if _is_up(nodes[other]) else [],
+            "tunnels": _tunnels(calico, other) if _is_up(nodes[other]) else [],
         }
         for other in asked
         if place(nodes[other])
@@ -92,13 +93,13 @@ def _kubelets(node):
     return [KUBELET] if node and set(node.get("roles") or ()) & set(CONTROL_PLANE) else []
 
 
-def _tunnels(calico):
+def _tunnels(calico, other):
     """Those whose port is not known are left out: any other port is refused."""
-    pools, felix = [one for one in calico.get("pools") or [] if not one.get("disabled")], calico.get("felix") or {}
-    used = {kind: any(one.get(kind) not in (None, "", "Never") for one in pools) for kind in ("ipip", "vxlan")}
-    wanted = {_ports.VXLAN: used["vxlan"], _ports.WIREGUARD: felix.get("wireguardEnabled"), _ports.WIREGUARD6: felix.get("wireguardEnabledV6")}
-    ports = [_ports.of_tunnel(calico, name) for name, needed in wanted.items() if needed]
-    return ([IPIP] if used["ipip"] else []) + [port for port in ports if port]
+    pools = [one for one in calico.get("pools") or [] if not one.get("disabled")]
+    used = {kind: any(one.get(kind) not in (None, "", "Never") for one in pools) for kind in (IPIP, "vxlan")}
+    wireguard = {port: _felix.is_on(calico, other, name) for name, port in WIREGUARD.items()}
+    ports = [_ports.of_felix(calico, name, other) for name, needed in {_ports.VXLAN: used["vxlan"], **wireguard}.items() if needed]
+    return ([IPIP] if used[IPIP] else []) + [port for port in ports if port]
 
 
 def _servers(cluster, own):

@@ -74,8 +74,25 @@ VXLAN = [{"vxlan": "CrossSubnet", "ipip": "Never"}]
 )
 def test_tunnels_have_ports_of_their_own(pools, felix, env, tunnels):
     """One whose port is not known is not asked for: a port that is the wrong one is refused by every node that is well."""
-    said = _targets.of_cluster("n1", [], changed(pools=pools, felix=felix, env=env))["peers"]
+    said = _targets.of_cluster("n1", [], changed(pools=pools, felix=felix and {"every": felix, "nodes": {}}, env=env))["peers"]
     assert [one["tunnels"] for one in said.values()] == [tunnels, tunnels]
+
+
+@pytest.mark.parametrize(
+    ("every", "own", "env", "tunnels"),
+    [
+        (True, {"wireguardEnabled": False}, {}, {"n2": [51820], "n3": []}),
+        (False, {"wireguardEnabled": True, "wireguardListeningPort": 51999}, {}, {"n2": [], "n3": [51999]}),
+        (True, {"wireguardEnabled": False}, {"FELIX_WIREGUARDENABLED": "True"}, {"n2": [51820], "n3": [51820]}),
+        (True, {}, {"FELIX_WIREGUARDENABLED": "no"}, {"n2": [], "n3": []}),
+        (True, {}, {"FELIX_WIREGUARDENABLED": {"from": "configmap x key y"}}, {"n2": [], "n3": []}),
+    ],
+)
+def test_wireguard_can_be_on_or_off_at_one_node(every, own, env, tunnels):
+    """One that has it off is not asked: it would send the packet back, and be accused."""
+    cluster = changed(pools=[], felix={"every": {"wireguardEnabled": every}, "nodes": {"n3": own}}, env=env)
+    said = _targets.of_cluster("n1", [], cluster)["peers"]
+    assert {name: one["tunnels"] for name, one in said.items()} == tunnels
 
 
 def test_a_network_of_its_own():

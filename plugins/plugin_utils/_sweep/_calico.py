@@ -132,7 +132,8 @@ def pool(thing):
     }
 
 
-def bgp_configuration(thing):
+def named(thing):
+    """A configuration, by the name that says for which nodes it is."""
     return text(thing, "metadata", "name"), mapping(thing, "spec")
 
 
@@ -141,7 +142,7 @@ def bgp(configurations, peers):
     specs = dict(configurations or ())
     every = specs.get("default", {})
     mesh, asn = at(every, "nodeToNodeMeshEnabled"), number(every, "asNumber")
-    own = {name[len(OF_NODE) :]: number(spec, "listenPort") for name, spec in specs.items() if name.startswith(OF_NODE)}
+    own = {name: number(spec, "listenPort") for name, spec in _of_nodes(specs).items()}
     return {
         "mesh": mesh is not False,
         "asn": MESH_ASN if asn is None else asn,
@@ -163,8 +164,14 @@ def peer(thing):
     }
 
 
-def felix(thing):
-    return mapping(thing, "spec")
+def felix(configurations):
+    """What all nodes are told, and what some are told in addition, which goes before it."""
+    specs = dict(configurations or ())
+    return {"every": specs.get("default", {}), "nodes": _of_nodes(specs)}
+
+
+def _of_nodes(specs):
+    return {name[len(OF_NODE) :]: spec for name, spec in specs.items() if name.startswith(OF_NODE)}
 
 
 def cluster_information(thing):

@@ -123,7 +123,7 @@ class Cluster:
         return {
             "pools": self._or("pools", []),
             "bgp": _calico.bgp(self._value("bgp_configuration"), self._value("bgp_peers") or []) if bgp else None,
-            "felix": self._or("felix", {}),
+            "felix": None if self._problem("felix") else _calico.felix(self._value("felix")),
             "cluster_information": self._value("cluster_information"),
             "block_affinities": self._or("block_affinities", 0),
         }

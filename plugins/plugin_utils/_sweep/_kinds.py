@@ -68,9 +68,9 @@ KINDS = {
         ("calico.cluster_information",), _calicos("clusterinformations/default"), _calico.cluster_information, single=True, optional=True
     ),
     "installation": Kind(("calico.installation",), ("/apis/operator.tigera.io/v1/installations/default",), _whole, single=True, optional=True),
-    "bgp_configuration": Kind(("calico.bgp",), _calicos("bgpconfigurations"), _calico.bgp_configuration, optional=True),
+    "bgp_configuration": Kind(("calico.bgp",), _calicos("bgpconfigurations"), _calico.named, optional=True),
     "bgp_peers": Kind(("calico.bgp",), _calicos("bgppeers"), _calico.peer, optional=True),
-    "felix": Kind(("calico.felix",), _calicos("felixconfigurations/default"), _calico.felix, single=True, optional=True),
+    "felix": Kind(("calico.felix",), _calicos("felixconfigurations"), _calico.named, optional=True),
     "version": Kind(("taken.version",), ("/version",), _whole, single=True),
     "service": Kind(("services.kubernetes",), ("/api/v1/namespaces/default/services/kubernetes",), _services.service, single=True),
     "endpoints": Kind(("services.kubernetes",), ("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes",), _services.endpoints, single=True),

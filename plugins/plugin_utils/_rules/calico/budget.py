@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
+from ... import _felix
 from ..._calico._commands import daemonset
 from ..._calico._startup_time import PATIENCE, Latency, Patience, Startup, patience, setting, startup, would_do
 from ..._policy import threshold
@@ -94,12 +95,13 @@ def _foreseen(server, store, calico, nodes, node, waits):
     held = (node or {}).get("calico") or {}
     first = not (held.get("ipv4") or held.get("ipv6"))
     count = len(nodes) + (0 if node else 1)
+    tunnels = _tunnels(calico, (node or {}).get("name"))
 
     def start(part, new):
         etcd = None
         if store:  # nobody asks it without a certificate: an answer is taken to last as long as it takes to connect
             etcd = _latency(store, part)._replace(answer=store["connect"][part])
-        return startup(calico.get("version"), calico.get("datastore"), _latency(server, part), count, new, _tunnels(calico) if new else 0, etcd)
+        return startup(calico.get("version"), calico.get("datastore"), _latency(server, part), count, new, tunnels if new else 0, etcd)
 
     step = store["connect"] if store else server["answer"]
     return Foreseen(start("p50", first), start("p90", first), start("p50", False), waits, first, count, server, step, calico)
@@ -109,11 +111,11 @@ def _latency(server, part):
     return Latency(*(server[step][part] if step in server else 0.0 for step in ("connect", "tls", "answer")))
 
 
-def _tunnels(calico):
+def _tunnels(calico, node):
     """How many kinds of tunnels a new node needs an address for."""
     pools = [one for one in calico.get("pools") or [] if not one.get("disabled")]
     kinds = [any(one.get(kind) not in (None, "", "Never") for one in pools) for kind in ("ipip", "vxlan")]
-    return sum(kinds) + bool((calico.get("felix") or {}).get("wireguardEnabled"))
+    return sum(kinds) + bool(_felix.is_on(calico, node, _felix.WIREGUARD))
 
 
 def _judged(one, spare):

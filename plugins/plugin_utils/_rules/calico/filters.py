@@ -41,7 +41,7 @@ def foreign_tunnels(signs, filters, processes, cni, calico, policy):
     if many:
         what = max(many, key=many.get)
         said = " and ".join("%d %s packets" % (count, kind) for kind, count in many.items())
-        vxlan = _ports.of_tunnel(calico or {"env": processes["env"], "felix": {}}, _ports.VXLAN)
+        vxlan = _ports.of_felix(calico or {"env": processes["env"], "felix": {}}, _ports.VXLAN)
         by = PROTOCOLS.get(what, "udp port %d" % vxlan if vxlan else "udp")
         return warn("%s from hosts that no node's registered address names were dropped" % said, packets=many, filter=by)
     if len(read) < len(filters):

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ... import _cluster, _ports
+from ... import _cluster, _felix, _ports
 from .._rule import across, by_hand, fail, passed, rule, skip, unknown, warn
 
 NAMES = {_ports.BGP: "BGP", 5473: "Typha", 6443: "API server", 10250: "kubelet"}
@@ -143,7 +143,7 @@ class _Asked:
                     if how == "unreachable" or (how == "refused" and self.clusters[one]):
                         found.setdefault((other, port, how), []).append(one)
         for (other, port, how), by in sorted(found.items()):
-            kind = None if port == "ipip" else _ports.kind_of_tunnel(self.calico(by[0]), int(port))
+            kind = None if port == "ipip" else _ports.kind_of_tunnel(self.calico(by[0]), int(port), other)
             what = "IP protocol 4 (IPIP)" if port == "ipip" else "UDP %s%s" % (port, " (%s)" % kind if kind else "")
             why = "a packet filter rejects it" if how == "unreachable" else "it has no such tunnel"
             yield self._at(other, fail("it sends back the packets of %s that come from %s: %s" % (what, _cluster.listed(sorted(by)), why), LOOK_IN), sorted(by))
@@ -180,10 +180,10 @@ NARROW = by_hand(
     "calico.path_mtu",
     "Large packets get lost on the way to other nodes",
     needs="path.peers",
-    uses=("calico.mtu", "cluster.calico"),
+    uses=("calico.mtu", "cluster.calico", "cluster.node"),
     remedy=NARROW,
 )
-def path_mtu(peers, mtu, calico, policy):
+def path_mtu(peers, mtu, calico, node, policy):
     """A network under the nodes that carries less than their NICs say, a VPN or a cloud's overlay, lets small packets pass and swallows large ones.
 
     Connections between pods are then made, and hang at their first real data: TLS handshakes, image pulls, large answers. Packets that
@@ -198,26 +198,25 @@ def path_mtu(peers, mtu, calico, policy):
     answered = {name: one for name, one in sent.items() if one["answers"]}
     if not answered:
         return unknown("none of %d other nodes answers a ping" % len(sent), asked=len(sent))
-    need, why = _needed(mtu, calico)
+    need, why = _needed(mtu, _tunnels(calico or {}, (node or {}).get("name")))
     return _narrow(answered, need, why) or passed(
         "packets of %d bytes come back whole from %d other nodes" % (min(one["mtu"] for one in answered.values()), len(answered)), asked=len(sent)
     )
 
 
-def _needed(mtu, calico):
+def _needed(mtu, tunnels):
     """(bytes, their sum in words) of the largest packet that Calico sends, where the size of pods' packets is known."""
     size = (mtu or {}).get("file")
-    tunnels = _tunnels(calico or {})
     if not _cluster.is_number(size) or not tunnels:
         return None, ""
     overhead = max(OVERHEAD[one] for one in tunnels)
     return size + overhead, " (%d for pods and %d for %s)" % (size, overhead, max(tunnels, key=OVERHEAD.get))
 
 
-def _tunnels(calico):
+def _tunnels(calico, node):
     pools = [one for one in calico.get("pools") or [] if not one.get("disabled")]
     found = [kind for kind in ("ipip", "vxlan") if any(one.get(kind) not in (None, "", "Never") for one in pools)]
-    return found + (["wireguard"] if (calico.get("felix") or {}).get("wireguardEnabled") else [])
+    return found + (["wireguard"] if _felix.is_on(calico, node, _felix.WIREGUARD) else [])
 
 
 def _narrow(answered, need, why):

@@ -23,7 +23,7 @@ CALICO = ("calico-node", "calico-typha", "calico-kube-controllers", "tigera-oper
 # -- killed while it starts --------------------------------------------------------------------------------------------
 
 KILLED = re.compile(r"failed liveness probe|Liveness probe failed")
-REFUSED = re.compile(r"9099\S*:? .*(connection refused|Client\.Timeout|deadline exceeded)", re.DOTALL)
+REFUSED = re.compile(r"/liveness\S*:? .*(connection refused|Client\.Timeout|deadline exceeded)", re.DOTALL)
 DRAIN = repaired_by(
     "repair_overload",
     "kubectl drain %(node)s --ignore-daemonsets --delete-emptydir-data  # then reboot it, and: kubectl uncordon %(node)s; what made the load: see load.outlier",

@@ -16,7 +16,7 @@ PORTS = {  # port: (who needs it, names of processes that may hold it, how bad a
     10248: ("the kubelet's health check", KUBERNETES, fail),
     10249: ("kube-proxy's metrics", KUBERNETES, warn),
     10256: ("kube-proxy's health check", KUBERNETES + "|cilium", warn),
-    9099: ("Calico's health check", "calico|felix", fail),
+    _ports.HEALTH: ("Calico's health check", "calico|felix", fail),
     _ports.BGP: ("Calico's BGP", "bird|calico|gobgp", warn),
     6443: ("the API server", KUBERNETES, fail),
     2379: ("etcd", "etcd|k3s|rke2|k0s", fail),
@@ -31,18 +31,18 @@ OF_CONTROL_PLANE = {6443: "kube-apiserver", 2379: "etcd", 2380: "etcd", 10257: "
     "host.ports",
     "A port that the node needs is taken",
     needs=("host.ports", "host.role"),
-    uses=("cluster.calico", "cluster.node"),
+    uses=("cluster.calico", "cluster.node", "calico.processes"),
     remedy=by_hand("ss -ltnp 'sport = :%(port)s'; stop or move that program"),
 )
-def ports(held, role, calico, node, policy):
+def ports(held, role, calico, node, processes, policy):
     """The kubelet, kube-proxy and Calico listen on fixed ports. Another program there keeps them from starting, or answers
-    health checks in their place. The control plane's ports only matter on nodes that have its manifests, and Calico's port 179
-    only where BGPConfiguration gives it no other.
+    health checks in their place. The control plane's ports only matter on nodes that have its manifests, and Calico's 179 and 9099
+    only where BGPConfiguration and calico-node's environment give it no others.
     """
-    verdicts, bgp = [], _ports.bgp(calico or {}, (node or {}).get("name"))
+    verdicts, elsewhere = [], _elsewhere(calico or {"env": (processes or {}).get("env")}, (node or {}).get("name"))
     for one in held:
         port = one["port"]
-        if OF_CONTROL_PLANE.get(port) not in (None, *role["manifests"]) or (port == _ports.BGP and bgp != port):
+        if OF_CONTROL_PLANE.get(port) not in (None, *role["manifests"]) or port in elsewhere:
             continue
         what, expected, speak = PORTS[port]
         if "process" not in one:
@@ -50,6 +50,12 @@ def ports(held, role, calico, node, policy):
         elif not re.search(expected, one["process"]):
             verdicts.append(speak("port %d, which %s needs, is taken by %s (process %d)" % (port, what, one["process"], one["pid"]), **one))
     return verdicts
+
+
+def _elsewhere(calico, node):
+    """The usual ports that Calico is told not to use."""
+    used = {_ports.BGP: _ports.bgp(calico, node), _ports.HEALTH: _ports.health(calico)}
+    return {usual for usual, port in used.items() if port != usual}
 
 
 @rule("host.iptables_mix", "Two kinds of iptables are in use at once", severity="warning", needs="host.iptables")
