@@ -11,7 +11,7 @@ import re
 CLUSTER = "a cluster with Calico"
 LANES = {
     CLUSTER: r"cluster|diagnosis|recycle|scenarios|secrets|startup_time|variants|repair_(autodetection|bridges|by_plan|ipam_node|probes|runtime)",
-    "a node or two": r"autodetect_guest|control_plane|repair_(docker|swap)",
+    "a node or two": r"autodetect_guest|blocked_tasks|control_plane|repair_(docker|swap)",
 }
 FILES = {lane: re.compile(r"lab/test_(%s)\.py" % names) for lane, names in LANES.items()}
 MACHINES = re.compile(r"lab/test_(%s)\.py" % "|".join(LANES.values()))

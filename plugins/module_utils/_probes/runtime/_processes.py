@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from ..._grpc import fields
 from ..._grpc import text as text_of
@@ -16,6 +17,7 @@ KERNEL_THREAD = 0x00200000
 DAEMONS = (b"containerd", b"dockerd", b"crio", b"k3s-server", b"k3s-agent", b"rke2", b"kubelet", b"kubelite", b"runc", b"cri-dockerd")
 SHOWN = 10
 TICKS = os.sysconf("SC_CLK_TCK")
+LAST_RUN = re.compile(rb"se\.exec_start\s*:\s*([0-9]+\.[0-9]+)")  # milliseconds
 
 
 def processes(node):
@@ -83,7 +85,20 @@ def switched(node, path):
 
 def waiting(node, path, one, waited):
     channel = (node.glance(path + "/wchan", 100) or b"").decode("utf-8", "replace")
-    return {"pid": int(path.rpartition("/")[2]), "name": one[0].decode("utf-8", "replace")[:64], "waits_in": "" if channel == "0" else channel, "for_s": waited}
+    idle = not_run_for(node, path)
+    return {
+        "pid": int(path.rpartition("/")[2]),
+        "name": one[0].decode("utf-8", "replace")[:64],
+        "waits_in": "" if channel == "0" else channel,
+        "for_s": waited if idle is None else max(waited, idle),
+        "at_least": idle is None,
+    }
+
+
+def not_run_for(node, path):
+    """Seconds, None where the kernel does not tell. By the scheduler's clock, which is read in our own entry, for we run."""
+    last, now = (LAST_RUN.search(node.glance(one + "/sched", 4096) or b"") for one in (path, "/proc/thread-self"))
+    return round(max(0.0, float(now.group(1)) - float(last.group(1))) / 1000, 1) if last and now else None
 
 
 def orphans(node, shims):

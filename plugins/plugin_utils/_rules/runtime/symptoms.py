@@ -10,11 +10,16 @@ from .._rule import by_hand, fail, repaired_by, rule, skip, unknown, warn
 from ._words import NO_UNIT, recent, span
 
 BLOCKED = threshold("runtime_blocked_tasks", 3, "Blocked tasks from which on a node counts as stuck, whatever they are.")
+BLOCKED_LONG = threshold("runtime_blocked_s", 10.0, "Seconds for which a task must not have run, where the kernel tells, to count as stuck rather than slow.")
 SHIM_AGE = threshold("runtime_shim_age_s", 300, "Seconds for which a shim may have no container: while a pod starts or ends it has none.")
 DEADLINES = threshold("runtime_journal_deadlines", 5, "Lines with 'context deadline exceeded' in a runtime's journal, from which on they are reported.")
 
 
 FIND = "cat /proc/%(pid)s/stack; dmesg | tail  # find the disk or mount; a restart of the runtime cannot end such a wait, a reboot of the drained node can"
+SLOW = by_hand(
+    "look again in a minute: what is still there then is stuck. Which disk is slow: load.disk, or on %(node)s: iostat -x 1 3; cat /proc/%(pid)s/stack"
+)
+OURS = ("containerd", "dockerd", "docker", "crio", "conmon", "runc", "kubelet", "k3s", "rke2")
 
 
 @rule(
@@ -24,20 +29,25 @@ FIND = "cat /proc/%(pid)s/stack; dmesg | tail  # find the disk or mount; a resta
     remedy=by_hand(FIND, disruptive=True, reboot=True),
 )
 def blocked_tasks(blocked, policy):
-    """A task in state D cannot be killed. When it belongs to the runtime, containers neither start nor stop, and every tool that asks about them hangs."""
+    """A task in state D cannot be killed. When it belongs to the runtime, containers neither start nor stop, and every tool that asks about them hangs.
+
+    A disk that is only slow lets its waiters run again after some seconds, so that those are a warning where the kernel tells since when they wait.
+    """
     if not blocked["count"]:
         return None
-    ours = [
-        task for task in blocked["tasks"] if task["name"].startswith(("containerd", "dockerd", "docker", "crio", "conmon", "runc", "kubelet", "k3s", "rke2"))
-    ]
-    first = (ours or blocked["tasks"])[0]
-    names = ", ".join(
-        "%s (%d%s)" % (task["name"], task["pid"], ", in " + task["waits_in"] if task["waits_in"] else "") for task in (ours or blocked["tasks"])[:4]
-    )
-    message = "%d task%s did not run once in %.1f s, waiting for the kernel: %s" % (blocked["count"], "s"[: blocked["count"] != 1], first["for_s"], names)
-    stuck = ours or blocked["count"] >= policy[BLOCKED]
-    verdict, remedy = (fail, repaired_by("repair_overload", FIND, disruptive=True, reboot=True)) if stuck else (warn, None)
-    return verdict(message, remedy, count=blocked["count"], pid=first["pid"], name=first["name"], waits_in=first["waits_in"])
+    ours = [task for task in blocked["tasks"] if task["name"].startswith(OURS)]
+    shown = sorted(ours or blocked["tasks"], key=lambda task: -task["for_s"])
+    first = shown[0]
+    names = ", ".join("%s (%d%s)" % (task["name"], task["pid"], ", in " + task["waits_in"] if task["waits_in"] else "") for task in shown[:4])
+    message = "%d task%s did not run once in %s, waiting for the kernel: %s" % (blocked["count"], "s"[: blocked["count"] != 1], _lasting(first["for_s"]), names)
+    slow = first["for_s"] < policy[BLOCKED_LONG] and not first["at_least"]
+    stuck = (ours or blocked["count"] >= policy[BLOCKED]) and not slow
+    verdict, remedy = (fail, repaired_by("repair_overload", FIND, disruptive=True, reboot=True)) if stuck else (warn, SLOW if slow else None)
+    return verdict(message, remedy, count=blocked["count"], **{name: first[name] for name in ("pid", "name", "waits_in", "for_s")})
+
+
+def _lasting(seconds):
+    return span(seconds) if seconds >= 60 else "%.1f s" % seconds
 
 
 @rule(
