@@ -45,10 +45,10 @@ class Foreseen(Node):
 
     # -- the door ------------------------------------------------------------------------------------------------------
 
-    def read(self, path, limit=1 << 20):
+    def read(self, path, limit=1 << 20, last=0):
         planned = self._planned.get(path) or (self._planned.get(self.paths.settled(path)) if self._planned else None)
         if planned is None:
-            return super().read(path, limit)
+            return super().read(path, limit, last)
         return planned.after.content[:limit].decode("utf-8", "replace") if planned.after.kind == "file" else "" if planned.after.target == "/dev/null" else None
 
     def list(self, path):

@@ -23,15 +23,25 @@ import subprocess
 import threading
 import time
 
-from . import _wire
 from ._grpc import ROOM, TOO_LARGE, Reply, request
 
 TEXT_LIMIT = 1 << 20
 TABLE_LIMIT = 1 << 21
+PAGE, LONGEST_ROW = 4096, 512
 PROCESSES = 20000  # so many are looked at, whatever the node runs
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin:/opt/cni/bin:/snap/bin"
 DENIED = (errno.EACCES, errno.EPERM)
 ABSENT = (errno.ENOENT, errno.ENOTDIR)
+
+
+def family(address):
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+def _wire():
+    from . import _wire as wire  # noqa: PLC0415 - each reading compiles anew what it loads, and few ask other machines
+
+    return wire
 
 
 class Answer:
@@ -149,8 +159,11 @@ class Node:
     def at(self, path):
         return self.root + path
 
-    def read(self, path, limit=TEXT_LIMIT):
-        """The text of a file, or None. That a file is not there is an answer; that it is forbidden is a problem."""
+    def read(self, path, limit=TEXT_LIMIT, last=0):
+        """The text of a file, or None. That a file is not there is an answer; that it is forbidden is a problem.
+
+        A part that is shorter than ``last`` is the last one.
+        """
         try:
             # O_NONBLOCK: a FIFO in place of a configuration file must not hang the probe.
             handle = os.open(self.at(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -167,6 +180,8 @@ class Node:
                     break
                 chunks.append(chunk)
                 size += len(chunk)
+                if len(chunk) < last:
+                    break
             return b"".join(chunks).decode("utf-8", "replace")
         except OSError as error:
             return self._unseen(path, error)
@@ -196,10 +211,13 @@ class Node:
             return self._statuses
 
     def table(self, path, limit=TABLE_LIMIT):
-        """A kernel's table that is dear to make and asked for by several probes: read once, and anew where it could not be read."""
+        """A kernel's table that is dear to make and asked for by several probes: read once, and anew where it could not be read.
+
+        The kernel hands out a full page while it has more; to ask after less would make it walk over all its connections again.
+        """
         with self._listing:
             if self._tables.get(path) is None:
-                self._tables[path] = self.read(path, TABLE_LIMIT)
+                self._tables[path] = self.read(path, TABLE_LIMIT, last=PAGE - LONGEST_ROW)
             return (self._tables[path] or "")[:limit]
 
     def points(self, path):
@@ -425,7 +443,7 @@ class Node:
         chunks, size = [], 0
         try:
             # In here too: a kernel without IPv6 refuses the socket itself.
-            with socket.socket(socket.AF_UNIX if unix else _wire.family(address[0]), socket.SOCK_STREAM) as link:
+            with socket.socket(socket.AF_UNIX if unix else family(address[0]), socket.SOCK_STREAM) as link:
                 link.settimeout(limit)
                 link.connect(self.at(address) if unix else tuple(address))
                 link.sendall(question)
@@ -468,27 +486,27 @@ class Node:
 
     def reach(self, targets, deadline=None):
         """How many TCP ports of other machines answer, side by side: {(address, port): (state, seconds)}."""
-        return _wire.connections(targets, self.deadline if deadline is None else deadline)
+        return _wire().connections(targets, self.deadline if deadline is None else deadline)
 
     def converse(self, address, host, paths, deadline=None, tls=True):
         """One HTTPS conversation with another machine, with the time that each step takes."""
-        return _wire.conversation(address, host, paths, self.deadline if deadline is None else deadline, tls)
+        return _wire().conversation(address, host, paths, self.deadline if deadline is None else deadline, tls)
 
     def echoes(self, addresses, size=None, deadline=None):
         """How large packets may be on the way to other machines; nothing, and a problem, where this process may not ask."""
         try:
-            return _wire.echoes(addresses, size, self.deadline if deadline is None else deadline)
+            return _wire().echoes(addresses, size, self.deadline if deadline is None else deadline)
         except PermissionError:
             self.problem("ping", "permission denied", "denied")
             return {}
 
     def objections(self, targets, deadline=None):
         """Which tunnels' packets other machines send back: {(address, UDP port or "ipip"): state}."""
-        return _wire.objections(targets, self.deadline if deadline is None else deadline)
+        return _wire().objections(targets, self.deadline if deadline is None else deadline)
 
     def holds(self, address):
         """Whether an address is this machine's own; None for what is no address."""
-        return _wire.is_own(address)
+        return _wire().is_own(address)
 
     def dump(self, message, family=0, limit=50000):
         """The payloads of one rtnetlink dump, in the kernel's own order: Calico's choice depends on that order."""

@@ -18,6 +18,8 @@ import socket
 import struct
 import time
 
+from ._node import family
+
 AT_ONCE = 64  # connections that wait for an answer at the same time
 PATIENCE = 1.5  # seconds for one connection: the kernel asks a second time after one
 WANTS_CERTIFICATE = re.compile("ALERT_(BAD_CERTIFICATE|HANDSHAKE_FAILURE|CERTIFICATE_REQUIRED)$")
@@ -33,10 +35,6 @@ STATES = {
     errno.EACCES: "unreachable",  # IPv6's "administratively prohibited"
     errno.EPERM: "forbidden",
 }
-
-
-def family(address):
-    return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
 def is_own(address):

@@ -61,14 +61,14 @@ class RecordedNode(Node):
             real = step
         return self.root + real
 
-    def read(self, path, limit=1 << 20):
+    def read(self, path, limit=1 << 20, last=0):
         if self._refuses(path):
             return None
         real = self.at(path)
         if os.path.islink(real):
             target = os.readlink(real)
-            return self.read(target if target.startswith("/") else os.path.normpath(os.path.dirname(path) + "/" + target), limit)
-        return super().read(path, limit)
+            return self.read(target if target.startswith("/") else os.path.normpath(os.path.dirname(path) + "/" + target), limit, last)
+        return super().read(path, limit, last)
 
     def tail(self, path, size):
         return None if self._refuses(path) else super().tail(path, size)

@@ -450,6 +450,6 @@ def test_no_bird_stops_the_probe(tmp_path_factory, question, out, state):
     (root / "var/run/calico").mkdir(parents=True)
     (root / "var/run/calico/bird.ctl").touch()
     node = RecordedNode(root, {"asks": {**RECORDED["asks"], question: {"state": state, "out": out, "cut": True}}})
-    found = node.facts({"bird": calico.bird})["bird"]
+    found = node.facts({"bird": _bird.bird})["bird"]
     json.dumps(found)
     assert [one["path"] for one in found["sockets"]] == ["/var/run/calico/bird.ctl"] and {"state", "seconds", "asked"} <= set(found["sockets"][0])

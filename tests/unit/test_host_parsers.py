@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
@@ -89,6 +90,17 @@ def test_a_real_listener_is_found_with_its_inode_and_its_process(family, address
         assert _ports.holders(Node(), {inode})[inode]["pid"] == os.getpid()
 
 
+@pytest.mark.parametrize("count", [1, 25, 26, 27, 28, 200])
+def test_a_table_is_read_to_its_end_whether_its_last_page_is_full_or_not(count):
+    with contextlib.ExitStack() as open_ones:
+        listeners = [open_ones.enter_context(socket.socket()) for _one in range(count)]
+        for one in listeners:
+            one.bind(("127.0.0.1", 0))
+            one.listen()
+        found = {inode for _port, inode in _ports.listening(Node().table("/proc/net/tcp"))}
+        assert {str(os.fstat(one.fileno()).st_ino) for one in listeners} <= found
+
+
 # -- modules -----------------------------------------------------------------------------------------------------------------
 
 
@@ -107,7 +119,7 @@ class Hostile(Node):
 
     text = ""
 
-    def read(self, path, limit=0):
+    def read(self, path, limit=0, last=0):
         return self.text
 
     def glance(self, path, limit=0):

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecare.kubernetes.plugins.module_utils import _grpc, _wire
+from ansible_collections.nodecare.kubernetes.plugins.module_utils import _grpc, _node
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._node import Node
 from ansible_collections.nodecare.kubernetes.plugins.module_utils._probes import AREAS, read
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _judge
@@ -117,7 +117,7 @@ def test_one_that_listens_on_the_loopback_of_ipv6_alone():
 
 
 def test_a_kernel_without_ipv6_refuses_it(monkeypatch):
-    monkeypatch.setattr(_wire, "family", lambda _address: 99)  # a family that no kernel here has
+    monkeypatch.setattr(_node, "family", lambda _address: 99)  # a family that no kernel here has
     node = Node(deadline=DEADLINE)
     assert (node.http(("::1", 10248), "/healthz").state, node.problems) == ("refused", [])
 

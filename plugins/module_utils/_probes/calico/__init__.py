@@ -8,14 +8,26 @@ Where no sign of Calico is found, every other fact is empty and nothing is asked
 
 from __future__ import annotations
 
-from ._bird import bird
-from ._felix import felix
+import copy
+
 from ._files import mtu, nodename, shutdown, token
-from ._filters import filters, ipsets
-from ._logs import logs
 from ._processes import processes
-from ._signs import signs
-from ._sockets import sockets
+from ._signs import here, signs
+
+NOTHING = {"sockets": {"tcp": [], "udp": []}, "logs": [], "bird": {"sockets": [], "others": []}, "felix": {}, "filters": {}, "ipsets": []}
+
+
+def _where_it_is(name):
+    def look(node):
+        if not here(node):
+            return copy.deepcopy(NOTHING[name])
+        from . import _present  # noqa: PLC0415 - each reading compiles anew what it loads, and that is most of what a node without Calico would do
+
+        return getattr(_present, name)(node)
+
+    look.__name__ = name
+    return look
+
 
 FACTS = {
     "signs": signs,
@@ -24,8 +36,7 @@ FACTS = {
     "mtu": mtu,
     "shutdown": shutdown,
     "token": token,
-    "sockets": sockets,
-    "logs": logs,
+    **{name: _where_it_is(name) for name in ("sockets", "logs")},
 }
-WAITING = {"bird": bird, "felix": felix, "filters": filters, "ipsets": ipsets}
+WAITING = {name: _where_it_is(name) for name in ("bird", "felix", "filters", "ipsets")}
 UNITS = ()

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import re
 
-from ._signs import here
-
 # Where calico-node puts them, and where it looks when they are not there.
 FOLDERS = (("/var/run/calico", True), ("/var/run/bird", False))
 NAMES = ("bird.ctl", "bird6.ctl")
@@ -34,8 +32,6 @@ def bird(node):
     other, ``peer`` the address, ``up`` the protocol's own state, ``state`` that of BGP (Established, Active, …) and
     ``info`` its last error; with few of them also {neighbor, source, as, last_error}. Without a sensible answer there are none.
     """
-    if not here(node):
-        return {"sockets": [], "others": []}
     there = {folder: [folder + "/" + name for name in NAMES if node.exists(folder + "/" + name)] for folder, _calico in FOLDERS}
     chosen = next((folder for folder, _calico in FOLDERS if there[folder]), None)
     said = node.together({path: ask(path, dict(FOLDERS)[chosen]) for path in there.get(chosen, ())})

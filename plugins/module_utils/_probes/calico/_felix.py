@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from ..._node import whole
 from ._processes import environment, programs
-from ._signs import here
 
 PORT = 9099
 QUESTIONS = ("liveness", "readiness")
@@ -17,11 +16,9 @@ WRONG = ("timed out", "reporting non-live", "reporting non-ready")
 def felix(node):
     """{state, host, port, liveness: {state, code, seconds, ill}, readiness: {the same}}
 
-    ``state`` is that of the first question that was not answered (refused, hung), answered where both were, or off; empty
-    where there is no Calico. ``ill`` names the components that do not report, since 3.23 as Felix itself lists them.
+    ``state`` is that of the first question that was not answered (refused, hung), answered where both were, or off.
+    ``ill`` names the components that do not report, since 3.23 as Felix itself lists them.
     """
-    if not here(node):
-        return {}
     told = environment(node, programs(node)) or {}
     host, port = told.get("FELIX_HEALTHHOST", "localhost"), whole(told.get("FELIX_HEALTHPORT", "")) or PORT
     found = {"state": "off", "host": "127.0.0.1" if host in ("localhost", "0.0.0.0", "::") else host, "port": port}

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import re
 
-from ._signs import here
-
 # Felix names its rules; the word before is what it does with them.
 FOREIGN = re.compile(r"\w+ (IPIP|(?:IPv[46] )?VXLAN) packets from non-\w+ hosts")
 RULE = re.compile(r"(?m)^\[(\d{1,20}):\d+\] -A (\S+) (.*)$")
@@ -23,8 +21,6 @@ def filters(node):
     through a tunnel from hosts that Calico does not know: {"IPIP": 12}. ``tables`` is where Felix uses nftables by itself.
     Nothing is asked that would make the kernel load a module.
     """
-    if not here(node):
-        return {}
     found, tables = {}, node.read(LEGACY_TABLES)
     if tables is None and node.exists(LEGACY_TABLES):
         found["legacy"] = {"state": "denied", "calico": 0, "kube": 0, "foreign": {}}
@@ -73,7 +69,7 @@ def count(found, rows):
 
 def ipsets(node):
     """The names of Felix's sets; None where there is no program to ask, empty where the kernel has none."""
-    if not here(node) or not node.exists("/sys/module/ip_set"):
+    if not node.exists("/sys/module/ip_set"):
         return []
     answer = node.run(["ipset", "list", "-n"])
     return sorted(name for name in answer.out.split() if name.startswith("cali"))[:50] if answer.ok else None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 
-from . import _toml
 from ._daemons import DAEMONS, unit
 
 CRI_PLUGINS = ("io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime", "io.containerd.cri.v1.images", "cri")
@@ -49,8 +48,12 @@ def named(command):
 
 def toml(node, path):
     text = node.read(path)
+    if text is None:
+        return None
+    from . import _toml  # noqa: PLC0415 - each reading compiles anew what it loads
+
     try:
-        return None if text is None else _toml.loads(text)
+        return _toml.loads(text)
     except ValueError as error:
         node.problem(path, error, "error")
         return None
