@@ -35,3 +35,10 @@ def is_on(calico, node, name):
         return next((one for one in known if one is not None), False)
     except Unread:
         return None
+
+
+def tunnels(calico, node):
+    """The kinds that a node has: those of the pools in use, and WireGuard where its Felix is told so."""
+    pools = [one for one in calico.get("pools") or [] if not one.get("disabled")]
+    found = [kind for kind in ("ipip", "vxlan") if any(one.get(kind) not in (None, "", "Never") for one in pools)]
+    return found + (["wireguard"] if is_on(calico, node, WIREGUARD) else [])

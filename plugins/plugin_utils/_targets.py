@@ -19,7 +19,7 @@ TYPHAS = 8
 TYPHA, KUBELET = 5473, 10250
 BEFORE_JOIN = (_ports.BGP, TYPHA, KUBELET)  # ports that machines will need from each other: nobody listens yet, but a refusal shows that the way is free
 IPIP = "ipip"
-WIREGUARD = {_felix.WIREGUARD: _ports.WIREGUARD, _felix.WIREGUARD6: _ports.WIREGUARD6}
+PORTS = {"vxlan": _ports.VXLAN, "wireguard": _ports.WIREGUARD}
 CONTROL_PLANE = ("control-plane", "master")
 
 
@@ -95,11 +95,10 @@ def _kubelets(node):
 
 def _tunnels(calico, other):
     """Those whose port is not known are left out: any other port is refused."""
-    pools = [one for one in calico.get("pools") or [] if not one.get("disabled")]
-    used = {kind: any(one.get(kind) not in (None, "", "Never") for one in pools) for kind in (IPIP, "vxlan")}
-    wireguard = {port: _felix.is_on(calico, other, name) for name, port in WIREGUARD.items()}
-    ports = [_ports.of_felix(calico, name, other) for name, needed in {_ports.VXLAN: used["vxlan"], **wireguard}.items() if needed]
-    return ([IPIP] if used[IPIP] else []) + [port for port in ports if port]
+    kinds = _felix.tunnels(calico, other)
+    names = [PORTS[kind] for kind in kinds if kind in PORTS] + ([_ports.WIREGUARD6] if _felix.is_on(calico, other, _felix.WIREGUARD6) else [])
+    ports = [_ports.of_felix(calico, name, other) for name in names]
+    return ([IPIP] if IPIP in kinds else []) + [port for port in ports if port]
 
 
 def _servers(cluster, own):

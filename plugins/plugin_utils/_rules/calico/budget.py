@@ -95,7 +95,7 @@ def _foreseen(server, store, calico, nodes, node, waits):
     held = (node or {}).get("calico") or {}
     first = not (held.get("ipv4") or held.get("ipv6"))
     count = len(nodes) + (0 if node else 1)
-    tunnels = _tunnels(calico, (node or {}).get("name"))
+    tunnels = len(_felix.tunnels(calico, (node or {}).get("name")))  # a new node needs an address for each kind
 
     def start(part, new):
         etcd = None
@@ -109,13 +109,6 @@ def _foreseen(server, store, calico, nodes, node, waits):
 
 def _latency(server, part):
     return Latency(*(server[step][part] if step in server else 0.0 for step in ("connect", "tls", "answer")))
-
-
-def _tunnels(calico, node):
-    """How many kinds of tunnels a new node needs an address for."""
-    pools = [one for one in calico.get("pools") or [] if not one.get("disabled")]
-    kinds = [any(one.get(kind) not in (None, "", "Never") for one in pools) for kind in ("ipip", "vxlan")]
-    return sum(kinds) + bool(_felix.is_on(calico, node, _felix.WIREGUARD))
 
 
 def _judged(one, spare):

@@ -198,7 +198,7 @@ def path_mtu(peers, mtu, calico, node, policy):
     answered = {name: one for name, one in sent.items() if one["answers"]}
     if not answered:
         return unknown("none of %d other nodes answers a ping" % len(sent), asked=len(sent))
-    need, why = _needed(mtu, _tunnels(calico or {}, (node or {}).get("name")))
+    need, why = _needed(mtu, _felix.tunnels(calico or {}, (node or {}).get("name")))
     return _narrow(answered, need, why) or passed(
         "packets of %d bytes come back whole from %d other nodes" % (min(one["mtu"] for one in answered.values()), len(answered)), asked=len(sent)
     )
@@ -211,12 +211,6 @@ def _needed(mtu, tunnels):
         return None, ""
     overhead = max(OVERHEAD[one] for one in tunnels)
     return size + overhead, " (%d for pods and %d for %s)" % (size, overhead, max(tunnels, key=OVERHEAD.get))
-
-
-def _tunnels(calico, node):
-    pools = [one for one in calico.get("pools") or [] if not one.get("disabled")]
-    found = [kind for kind in ("ipip", "vxlan") if any(one.get(kind) not in (None, "", "Never") for one in pools)]
-    return found + (["wireguard"] if _felix.is_on(calico, node, _felix.WIREGUARD) else [])
 
 
 def _narrow(answered, need, why):
