@@ -8,11 +8,14 @@ import re
 import socket
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils import _api, _sweep
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._api import _client
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._api._why import NoAnswerError
 from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._sweep import _values
+from ansible_collections.nodecare.kubernetes.plugins.plugin_utils._sweep._sweep import Sweep
 from api_server import OBJECTS, Api, facts, standing_in
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -167,6 +170,18 @@ def test_a_slow_server_is_read_as_far_as_time_allows():
         "cluster.nodes": ("late", "no complete answer within the 6 s of a whole sweep"),
         "cluster.budgets": ("hung", "no answer within 3 s"),
     }
+
+
+@pytest.mark.parametrize(("left", "kind"), [(1, "late"), (9, "hung")])
+def test_what_the_end_of_a_sweep_cuts_short_is_late_and_not_hung(left, kind):
+    def silent(*_asked):
+        raise NoAnswerError("no answer within %d s" % left, "hung")
+
+    sweep = Sweep(SimpleNamespace(server_time=1.0, get=silent), 10)
+    sweep.end = time.monotonic() + left
+    with pytest.raises(NoAnswerError) as met:
+        sweep._get("/version", {})
+    assert met.value.kind == kind
 
 
 @pytest.mark.parametrize("body", [b"<html>login</html>", b"[]"])

@@ -17,6 +17,8 @@ from ._calico import find_daemonset
 from ._kinds import KINDS, PAGE, config_map, events
 from ._values import entries, number, text
 
+CUT_SHORT = "no complete answer within the %.0f s of a whole sweep"
+
 
 class Answer(NamedTuple):
     value: object = None
@@ -46,7 +48,7 @@ class Sweep:
             while (self._waiting or self._asking) and self._left() > 0:
                 self._changed.wait(self._left())
             late = {name: self._late(kind, "it was not asked for within the %.0f s of a whole sweep") for name, kind in self._waiting}
-            late.update({name: self._late(kind, "no complete answer within the %.0f s of a whole sweep") for name, kind in self._asking.items()})
+            late.update({name: self._late(kind, CUT_SHORT) for name, kind in self._asking.items()})
             self._waiting.clear()
             return {**self.answers, **late}
 
@@ -117,7 +119,12 @@ class Sweep:
         left = self._left()
         if left <= 0:
             raise NoAnswerError("the %.0f s of a whole sweep are over" % self.seconds, LATE)
-        return self.door.get(path, query, min(self.each, left))
+        try:
+            return self.door.get(path, query, min(self.each, left))
+        except NoAnswerError as error:
+            if error.kind == HUNG and left < self.each:  # the sweep ended, and cut it short
+                raise NoAnswerError(CUT_SHORT % self.seconds, LATE) from error
+            raise
 
 
 def _lost(kind, why, how, path=None):
