@@ -117,8 +117,10 @@ class Draining:
             meaning = _drain.meaning(error)
             if meaning == _drain.NEVER:
                 raise DrainError("%s cannot be evicted: %s" % (one.title, self._said(error, one))) from None
-            if meaning == _drain.AGAIN:
+            if meaning == _drain.AGAIN and error.status:
                 self.held[one.uid] = error
+            elif meaning == _drain.AGAIN:  # which is no reason to take the place of one that the server gave before
+                self.held.setdefault(one.uid, "to be evicted, but that was not answered: %s" % error.why)
             self.silence = error.why if not error.status else ""
             return
         self.silence = ""

@@ -270,7 +270,7 @@ def test_a_deadline_that_is_over_names_the_budget_and_says_what_was_evicted_with
     world.run_all()
     world.allows("db", 0)
     with Kubelet(world):
-        late = world.drain(even_bare=True, within=15)
+        late = world.drain(even_bare=True, within=30)
     assert late["failed"] and late["changed"] and named(late["evicted"]) == {"one"}
     held = "%s/held is held by the budget %s/db (allows 0 disruptions: 1 of 1 expected pods are healthy, 1 must be)" % (world.space, world.space)
     assert held in late["msg"] and "Evicted until then: %s/one" % world.space in late["msg"], late["msg"]
@@ -280,7 +280,7 @@ def test_a_deadline_that_is_over_names_the_budget_and_says_what_was_evicted_with
 def test_a_pod_that_stays_terminating_is_named_without_any_kubelet(world):
     world.pod("stuck", finalizers=["example.com/backup"], terminationGracePeriodSeconds=1)
     world.pod("slow", terminationGracePeriodSeconds=300)
-    late = world.drain(even_bare=True, within=5)
+    late = world.drain(even_bare=True, within=20)
     assert late["failed"] and named(late["evicted"]) == {"slow", "stuck"}
     assert re.search(r"slow is still terminating, which has \d+ (s|min) left", late["msg"]), late["msg"]
     assert re.search(r"stuck is still terminating, which should have ended \d+ s ago; its finalizers: example.com/backup", late["msg"]), late["msg"]

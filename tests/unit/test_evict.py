@@ -107,6 +107,14 @@ def test_what_passes_is_tried_again(error):
     assert any(error.why in one for one in draining.patience.said)
 
 
+def test_what_the_server_has_said_outlives_an_answer_that_does_not_come():
+    said = NoAnswerError("too many disruptions", status=429)
+    door = Door([pod("web-1")], refuse={("web-1", False): [said, GONE]})
+    assert "shop/web-1 is too many disruptions" in drained(door, looks=1)[1]
+    door = Door([pod("web-1")], refuse={("web-1", False): [GONE]})
+    assert "shop/web-1 is to be evicted, but that was not answered: Connection refused" in drained(door, looks=0)[1]
+
+
 @pytest.mark.parametrize("error", [GONE, NoAnswerError("pods is forbidden", "denied", 403)])
 def test_a_dry_run_that_is_not_answered_or_refused_touches_nothing(error):
     door = Door([pod("web-1"), pod("web-2")], refuse={("web-2", True): [error]})
