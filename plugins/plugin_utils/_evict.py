@@ -117,11 +117,11 @@ class Draining:
             meaning = _drain.meaning(error)
             if meaning == _drain.NEVER:
                 raise DrainError("%s cannot be evicted: %s" % (one.title, self._said(error, one))) from None
-            if meaning == _drain.AGAIN and error.status:
+            self.silence = "" if error.status else error.why
+            if self.silence:  # no reason to take the place of one that the server gave before
+                self.held.setdefault(one.uid, "to be evicted, but that was not answered: %s" % self.silence)
+            elif meaning == _drain.AGAIN:
                 self.held[one.uid] = error
-            elif meaning == _drain.AGAIN:  # which is no reason to take the place of one that the server gave before
-                self.held.setdefault(one.uid, "to be evicted, but that was not answered: %s" % error.why)
-            self.silence = error.why if not error.status else ""
             return
         self.silence = ""
         self.held.pop(one.uid, None)
